@@ -1,0 +1,49 @@
+# Helpers of the build: warnings and sanitizers for our own code, and parts that can be missing.
+
+find_package(Threads REQUIRED)
+find_library(MATH_LIBRARY m)
+
+add_library(ringlab_options INTERFACE)
+target_include_directories(ringlab_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(ringlab_options INTERFACE _GNU_SOURCE)
+target_compile_options(ringlab_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes)
+if(RINGLAB_WERROR)
+  target_compile_options(ringlab_options INTERFACE -Werror)
+endif()
+if(RINGLAB_SANITIZE)
+  target_compile_options(ringlab_options INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(ringlab_options INTERFACE -fsanitize=address,undefined)
+endif()
+target_link_libraries(ringlab_options INTERFACE $<$<BOOL:${MATH_LIBRARY}>:${MATH_LIBRARY}>)
+
+# ringlab_part(name found packages): sets RINGLAB_HAS_NAME, or says in one line what is left out and how to get it.
+function(ringlab_part name found packages)
+  string(TOUPPER ${name} upper)
+  if(${${found}})
+    set(RINGLAB_HAS_${upper} ON PARENT_SCOPE)
+  else()
+    set(RINGLAB_HAS_${upper} OFF PARENT_SCOPE)
+    message(STATUS "ringlab: ${name}/ is switched off (install ${packages} to have it)")
+  endif()
+endfunction()
+
+# ringlab_library(name files...): a static library with our warnings. Say what it links with afterwards.
+function(ringlab_library name)
+  add_library(${name} STATIC ${ARGN})
+  target_link_libraries(${name} PUBLIC ringlab_options)
+endfunction()
+
+# ringlab_test(path_of_c_file libraries...): one cmocka program and one ctest entry, both named after the file:
+# tests/engine/test_plan.c becomes engine.plan.
+function(ringlab_test file)
+  string(REGEX REPLACE "/test_" "." name ${file})
+  string(REGEX REPLACE "\\.c$" "" name ${name})
+  string(REPLACE "/" "." name ${name})
+  add_executable(${name} ${file})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${ARGN} ringlab_options PkgConfig::CMOCKA)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+endfunction()

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A plan says who computes, sends and receives which block at which step: integers only, no data, no time, no
+ * world. Peer arithmetic lives in the files of plans/ and nowhere else. A plan is not stored: each (rank, step) is
+ * generated on demand, so that a ring of 16384 costs no memory; struct ring_plan is a few words and can be copied.
+ *
+ * The engine (run.h) executes a plan, the checker (check.h) proves one, models/ prices one. A new schedule is one
+ * file in plans/ and one row in the table of plan.c. */
+#ifndef RING_PLAN_H
+#define RING_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/layout.h"
+#include "engine/problem.h"
+#include "engine/work.h"
+
+enum {
+    RING_MIN_BUFFERS = 2,
+    RING_MAX_BUFFERS = 16,
+    RING_MAX_POSTS = RING_MAX_BUFFERS, /* messages that one step may post or await, each way */
+    RING_TAG_LIMIT = 32768,            /* every tag is below it: the smallest bound MPI promises is 32767 */
+};
+
+/* A slot is a numbered piece of a rank's memory that holds one K/V block. Slot 0 is home: the rank's own K/V,
+ * which never moves and is never overwritten. Slots 1..n_buffers are the travelling buffers. */
+enum { RING_HOME_SLOT = 0 };
+
+/* One block on its way over one hop. */
+struct ring_message {
+    uint32_t peer;  /* the other rank */
+    uint32_t tag;   /* < RING_TAG_LIMIT, equal at both ends */
+    uint32_t step;  /* the hop: the sender has the block in hand at this step, the receiver at the next */
+    uint32_t block; /* the rank whose K/V it is */
+    uint32_t slot;  /* where it leaves from or lands, on this side */
+    uint64_t bytes;
+};
+
+/* What one rank does in one step, in this order: post the receives, post the sends, post the compute; then wait
+ * for the receives in await_receive_slots, the compute, and the sends in await_send_slots. When the step ends,
+ * the block of the next step is in hand and the slots of finished sends may be overwritten. */
+struct ring_plan_step {
+    uint32_t n_receives, n_sends;
+    struct ring_message receives[RING_MAX_POSTS];
+    struct ring_message sends[RING_MAX_POSTS];
+
+    bool computes;         /* false: every pair is masked (or the step only moves data); the rank only forwards */
+    uint32_t block, slot;  /* the block in hand and where it is */
+    struct ring_work work; /* visible_pairs > 0 exactly if computes */
+
+    uint32_t n_await_receives, n_await_sends;
+    uint32_t await_receive_slots[RING_MAX_POSTS];
+    uint32_t await_send_slots[RING_MAX_POSTS];
+};
+
+struct ring_plan;
+
+/* One schedule: a row in the table of plan.c. */
+struct ring_plan_kind {
+    const char *name; /* "ring": the value of ring.strategy in a scenario */
+    /* RING_BAD_INPUT if the settings do not fit this schedule; sets n_steps and n_slots. */
+    enum ring_status (*init)(struct ring_plan *plan, struct ring_error *error);
+    void (*step)(const struct ring_plan *plan, uint32_t rank, uint32_t step, struct ring_plan_step *out);
+    /* the ranks that rank ever sends to, ascending, into out (room for n_ranks); returns how many */
+    uint32_t (*targets)(const struct ring_plan *plan, uint32_t rank, uint32_t *out);
+};
+
+struct ring_plan {
+    const struct ring_plan_kind *kind;
+    struct ring_problem problem;
+    struct ring_layout layout;
+    enum ring_pass pass;
+    uint32_t n_ranks;
+    uint32_t n_buffers; /* travelling K/V buffers a rank, >= 2; more receive further ahead */
+    uint32_t n_steps;
+    uint32_t n_slots;            /* slots a rank needs, home included */
+    struct ring_work by_side[3]; /* memo for even shards: block before, at, after the rank */
+    bool even;                   /* all shards have the same shape, so by_side holds */
+};
+
+/* What a plan is made from; a plain value that config fills. */
+struct ring_plan_spec {
+    const char *strategy; /* a name of ring_plan_kinds */
+    struct ring_problem problem;
+    enum ring_layout_kind layout;
+    enum ring_pass pass;
+    uint32_t n_ranks;
+    uint32_t n_buffers;
+};
+
+/* All schedules, ended by NULL; the first is the default. */
+extern const struct ring_plan_kind *const ring_plan_kinds[];
+
+/* RING_BAD_INPUT with the field and what would fit: everything that problem, layout and schedule refuse. */
+enum ring_status ring_plan_init(struct ring_plan *plan, const struct ring_plan_spec *spec,
+                                struct ring_error *error);
+
+/* Generates rank's step < n_steps. Only the first n_* entries of each array are set. */
+void ring_plan_step(const struct ring_plan *plan, uint32_t rank, uint32_t step, struct ring_plan_step *out);
+
+/* The ranks that rank ever sends to, ascending, into out (room for n_ranks); returns how many. */
+uint32_t ring_plan_targets(const struct ring_plan *plan, uint32_t rank, uint32_t *out);
+
+/* Work of rank's queries on a block's keys: ring_work_count with the memo. */
+struct ring_work ring_plan_work(const struct ring_plan *plan, uint32_t rank, uint32_t block);
+
+/* Bytes of a block, as it travels. */
+uint64_t ring_plan_block_bytes(const struct ring_plan *plan, uint32_t block);
+
+/* Bytes that a slot must hold: the largest block for a travelling buffer, the rank's own for home. */
+uint64_t ring_plan_slot_bytes(const struct ring_plan *plan, uint32_t rank, uint32_t slot);
+
+/* Bytes that a rank sends over the whole plan; the invariant that every run is held to. */
+uint64_t ring_plan_bytes_sent(const struct ring_plan *plan, uint32_t rank);
+
+#endif

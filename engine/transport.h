@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The door between the engine and a world: five calls. A world may be a simulated cluster, MPI processes, or a
+ * recorder in a test; the engine cannot tell and must not ask.
+ *
+ *   post_send, post_recv  start moving one buffer to or from a peer; return at once
+ *   post_compute          start working on the block in hand; returns at once
+ *   wait                  returns when one request is finished (it may do pending work meanwhile)
+ *   now                   seconds on the world's clock; never goes back
+ *
+ * Promises. Messages between two ranks with equal tags arrive in the order posted. A buffer must stay untouched
+ * until its request is waited for. Every request is waited for exactly once. A send may need the peer's receive
+ * to be posted before it finishes (rendezvous); two ranks that both post before they wait never block each other.
+ * A computation must be finished before its wait returns, and may begin at any time after its post. Sending to
+ * oneself is legal. Calls return RING_OK, or fail for good: after a failure the run is over. */
+#ifndef RING_TRANSPORT_H
+#define RING_TRANSPORT_H
+
+#include <stdint.h>
+
+#include "engine/plan.h"
+#include "engine/status.h"
+
+/* Borrowed memory. data may be NULL in a world that only counts bytes. */
+struct ring_buffer {
+    void *data;
+    uint64_t bytes;
+};
+
+/* Attend rank's own queries to one block of keys and fold the result into the rank's running (m, l, o). */
+struct ring_task {
+    uint32_t rank;
+    uint32_t step;
+    uint32_t block;
+    struct ring_work work;
+    struct ring_buffer kv; /* K then V, each [batch][kv_heads][block's tokens][head_dim], row-major */
+};
+
+/* One operation in flight; the caller's memory, so that posting allocates nothing. A request may not be moved
+ * while in flight. begun_s and ended_s are set when wait returns, on the clock of now(): for a computation, when
+ * it really ran; for a message, when its bytes began and ended moving as far as this side can tell (begun_s is
+ * the time of the post where it cannot). */
+struct ring_request {
+    void *handle;    /* the world's own */
+    uint32_t index;  /* the world's own */
+    uint32_t row;    /* a wrapping transport's own (trace.h) */
+    double begun_s;
+    double ended_s;
+};
+
+struct ring_transport;
+
+struct ring_transport_ops {
+    enum ring_status (*post_send)(struct ring_transport *transport, const struct ring_message *message,
+                                  struct ring_buffer buffer, struct ring_request *request);
+    enum ring_status (*post_recv)(struct ring_transport *transport, const struct ring_message *message,
+                                  struct ring_buffer buffer, struct ring_request *request);
+    enum ring_status (*post_compute)(struct ring_transport *transport, const struct ring_task *task,
+                                     struct ring_request *request);
+    enum ring_status (*wait)(struct ring_transport *transport, struct ring_request *request);
+    double (*now)(struct ring_transport *transport);
+};
+
+/* Embed as the first member of a world's own struct. error holds the line of the call that failed. */
+struct ring_transport {
+    const struct ring_transport_ops *ops;
+    struct ring_error error;
+};
+
+/* How a world that carries real data does a task's arithmetic: supplied by whoever owns the data, so that the
+ * same kernel serves every world. A task is cut into pieces that are run once each, in order, so that a world can
+ * look after its messages in between. context is the owner's. */
+struct ring_compute {
+    uint32_t (*n_pieces)(void *context, const struct ring_task *task);
+    enum ring_status (*run_piece)(void *context, const struct ring_task *task, uint32_t piece,
+                                  struct ring_error *error);
+    void *context;
+};
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The contract of a block kernel: attention of some queries of one head against one block of keys, folded into
+ * the queries' running state. The reference (block_reference.c) is complete and slow; a fast kernel covers what
+ * it can and is chosen by block_kernel_find. Loops over heads, batch and pieces live above, in attention.c. */
+#ifndef BLOCK_H
+#define BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/problem.h"
+
+/* Online softmax (Milakov & Gimelshein 2018; FlashAttention-2, Dao 2023, alg. 1). Per query row: running maximum
+ * m of the scaled logits, sum l of exp(logit - m), and unnormalised output o. A row that has seen no key is
+ * (-inf, 0, 0). Base e. real is float, or double for the fp64 reference.
+ *
+ * q        [q_tokens][head_dim]          of the problem's dtype
+ * k, v     [k_tokens][head_dim]          of the problem's dtype
+ * q_position, k_position                 global positions, ascending; only a causal mask reads them: query i sees
+ *                                        key j exactly if k_position[j] <= q_position[i]
+ * m, l     [q_tokens]                    real
+ * o        [q_tokens][head_dim]          real
+ * scale    1 / sqrt(head_dim), applied to the logits
+ *
+ * Rows are row-major and dense. The result does not depend on anything but these values and the sizes: same
+ * input, same bits. Keys are visited in ascending order in groups that do not depend on q_tokens. */
+struct block_forward {
+    const void *q, *k, *v;
+    const uint64_t *q_position, *k_position;
+    size_t q_tokens, k_tokens, head_dim;
+    bool causal;
+    double scale;
+    void *m, *l, *o;
+};
+
+struct block_kernel {
+    const char *name;          /* "reference-fp64", "tiled-fp32" ... */
+    enum ring_dtype dtype;     /* of q, k and v */
+    enum ring_dtype state;     /* of m, l and o: RING_FP32 or RING_FP64 */
+    bool (*supports)(size_t head_dim); /* and this processor */
+    size_t q_tile;             /* queries that one piece should hold for best speed */
+    /* scratch is this kernel's working memory, of scratch_bytes(head_dim), 64-byte aligned, the caller's */
+    size_t (*scratch_bytes)(size_t head_dim);
+    void (*forward)(const struct block_forward *block, void *scratch);
+};
+
+/* All kernels, best first, ended by NULL. */
+extern const struct block_kernel *const block_kernels[];
+
+/* The first kernel that serves dtype and head_dim here, or the one of that name ("auto" or NULL: the first).
+ * NULL if there is none. fp16 inputs have no CPU kernel. */
+const struct block_kernel *block_kernel_find(const char *name, enum ring_dtype dtype, size_t head_dim);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a device costs: seconds for one block of attention, as a breakdown that explains itself. A device is data
+ * (models/devices/NAME.yaml, read by config/, or fitted by `ringlab calibrate`); this file only interpolates. */
+#ifndef MODEL_DEVICE_H
+#define MODEL_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/problem.h"
+#include "engine/work.h"
+
+/* Attention rate measured over block shapes, for one pass, dtype, head_dim and kind of block. rates is
+ * [n_q][n_k] FLOP/s, row-major, FLOPs counted on visible pairs only. Where square, only q = k was measured
+ * (n_k = 1, k_tokens unused) and a block is looked up at sqrt(q * k) tokens. */
+struct model_curve {
+    enum ring_pass pass; /* forward or backward */
+    enum ring_dtype dtype;
+    uint32_t head_dim;
+    bool causal; /* blocks cut by the mask's diagonal; false: every pair of the rectangle visible */
+    bool square;
+    size_t n_q, n_k;
+    const double *q_tokens, *k_tokens; /* ascending */
+    const double *rates_flop_per_s;
+    const char *source;
+};
+
+/* All strings and arrays are owned by whoever made the device (config). 0 means absent unless said otherwise. */
+struct model_device {
+    const char *name, *source;
+    uint64_t memory_bytes;
+    double memory_bytes_per_s;          /* streams, for the merge */
+    double peak_flop_per_s[RING_N_DTYPES]; /* dense matrix peak, 0: unknown */
+    double step_s;                      /* host and launch time of each step that computes */
+    double merge_bytes_per_element;     /* memory traffic of folding a block's output into the running one, per
+                                           output element (q_tokens * heads * head_dim); 0: fused in the kernel */
+    const struct model_curve *curves;
+    size_t n_curves;
+};
+
+/* Seconds of one block on one device; total_s is the sum of the three before it. */
+struct model_block_cost {
+    double launch_s, kernel_s, merge_s, total_s;
+    double flops;
+    double rate_flop_per_s; /* of the kernel alone */
+    bool outside;           /* the shape lies outside the measured curve, whose end was used */
+};
+
+/* FLOPs of both products for so many visible pairs of one head, a multiply-add counted as 2; backward counts the
+ * recomputation: 2.5 x. Source: FlashAttention-2 (Dao 2023), section 4.1. */
+double model_attention_flops(uint64_t visible_pairs, const struct ring_problem *problem, enum ring_pass pass);
+
+/* Time of a block's work for all heads and the batch, pass forward or backward. work.visible_pairs 0 costs 0.
+ * owned_q_tokens is how many queries the rank owns (the merge touches the ones that see the block).
+ * Bilinear in log2 of the block's shape, clamped at the ends. Picks the curve of the dtype (fp16 and bf16 serve
+ * for each other) and the nearest head_dim; RING_BAD_INPUT, saying what the device has, if none has the dtype. */
+enum ring_status model_device_block(const struct model_device *device, const struct ring_problem *problem,
+                                    enum ring_pass pass, const struct ring_work *work,
+                                    struct model_block_cost *cost, struct ring_error *error);
+
+#endif
