@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which tokens of the sequence each rank owns. A rank keeps its queries and its output rows, and the K/V of the
- * same tokens are the block that travels. Three ways to deal the tokens:
+ * Which tokens of the sequence each rank owns. A rank keeps its queries and its output rows, and the K/V of
+ * the same tokens are the block that travels. Three ways to deal the tokens:
  *
  *   contiguous  rank r has the r-th slice. Under a causal mask the last rank has nearly all the work.
- *   zigzag      the sequence is cut into 2N chunks and rank r has chunks r and 2N-1-r: an early one with little
- *               to see and a late one with much, so every rank and every step has the same work.
- *   striped     rank r has tokens r, r+N, r+2N ...: nearly balanced, with a triangle in every block.
+ *   zigzag      the sequence is cut into 2N chunks and rank r has chunks r and 2N-1-r: an early one with
+ * little to see and a late one with much, so every rank and every step has the same work. striped     rank r
+ * has tokens r, r+N, r+2N ...: nearly balanced, with a triangle in every block.
  *
- * A sequence that does not divide is dealt as evenly as whole tokens allow, the first slices or chunks one token
- * longer: nothing is padded and nothing is lost. */
+ * A sequence that does not divide is dealt as evenly as whole tokens allow, the first slices or chunks one
+ * token longer: nothing is padded and nothing is lost. */
 #ifndef RING_LAYOUT_H
 #define RING_LAYOUT_H
 
@@ -38,7 +38,8 @@ struct ring_run {
     uint64_t stride;
 };
 
-/* The tokens of one rank, ascending: the local index of a token is its place in runs[0] followed by runs[1]. */
+/* The tokens of one rank, ascending: the local index of a token is its place in runs[0] followed by runs[1].
+ */
 struct ring_shard {
     struct ring_run runs[2];
     uint32_t n_runs;

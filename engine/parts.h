@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the time of every step went. A step of a rank lasts from the end of its previous step to the end of its
- * last wait, and is split, without gap or overlap, into:
+ * Where the time of every step went. A step of a rank lasts from the end of its previous step to the end of
+ * its last wait, and is split, without gap or overlap, into:
  *
  *   compute   the device worked on the block
  *   transfer  it did not, and a message it waited for was moving
  *   wait      it did not, and the message it waited for could not move yet because the peer had not come
  *   overhead  the rest: posting, launching, polling
  *
- * A message can move once both ends have posted it, so the rows of both ends are needed: all ranks' rows together,
- * on one clock. */
+ * A message can move once both ends have posted it, so the rows of both ends are needed: all ranks' rows
+ * together, on one clock. */
 #ifndef RING_PARTS_H
 #define RING_PARTS_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * A plan says who computes, sends and receives which block at which step: integers only, no data, no time, no
- * world. Peer arithmetic lives in the files of plans/ and nowhere else. A plan is not stored: each (rank, step) is
- * generated on demand, so that a ring of 16384 costs no memory; struct ring_plan is a few words and can be copied.
+ * world. Peer arithmetic lives in the files of plans/ and nowhere else. A plan is not stored: each (rank,
+ * step) is generated on demand, so that a ring of 16384 costs no memory; struct ring_plan is a few words and
+ * can be copied.
  *
- * The engine (run.h) executes a plan, the checker (check.h) proves one, models/ prices one. A new schedule is one
- * file in plans/ and one row in the table of plan.c. */
+ * The engine (run.h) executes a plan, the checker (check.h) proves one, models/ prices one. A new schedule is
+ * one file in plans/ and one row in the table of plan.c. */
 #ifndef RING_PLAN_H
 #define RING_PLAN_H
 
@@ -37,15 +38,15 @@ struct ring_message {
     uint64_t bytes;
 };
 
-/* What one rank does in one step, in this order: post the receives, post the sends, post the compute; then wait
- * for the receives in await_receive_slots, the compute, and the sends in await_send_slots. When the step ends,
- * the block of the next step is in hand and the slots of finished sends may be overwritten. */
+/* What one rank does in one step, in this order: post the receives, post the sends, post the compute; then
+ * wait for the receives in await_receive_slots, the compute, and the sends in await_send_slots. When the step
+ * ends, the block of the next step is in hand and the slots of finished sends may be overwritten. */
 struct ring_plan_step {
     uint32_t n_receives, n_sends;
     struct ring_message receives[RING_MAX_POSTS];
     struct ring_message sends[RING_MAX_POSTS];
 
-    bool computes;         /* false: every pair is masked (or the step only moves data); the rank only forwards */
+    bool computes; /* false: every pair is masked (or the step only moves data); the rank only forwards */
     uint32_t block, slot;  /* the block in hand and where it is */
     struct ring_work work; /* visible_pairs > 0 exactly if computes */
 
@@ -76,6 +77,7 @@ struct ring_plan {
     uint32_t n_steps;
     uint32_t n_slots;            /* slots a rank needs, home included */
     struct ring_work by_side[3]; /* memo for even shards: block before, at, after the rank */
+    uint64_t even_block_bytes;   /* memo for even shards */
     bool even;                   /* all shards have the same shape, so by_side holds */
 };
 

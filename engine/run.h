@@ -14,7 +14,8 @@ struct ring_memory {
     uint32_t n_slots;
 };
 
-/* Runs all steps of one rank. Returns the first failure of a transport call; its line is in transport->error. */
+/* Runs all steps of one rank. Returns the first failure of a transport call; its line is in transport->error.
+ */
 enum ring_status ring_run(const struct ring_plan *plan, uint32_t rank, const struct ring_memory *memory,
                           struct ring_transport *transport);
 

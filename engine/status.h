@@ -6,7 +6,8 @@
 #ifndef RING_STATUS_H
 #define RING_STATUS_H
 
-/* X(name, text): the one list of what can go wrong. The text names the kind; struct ring_error has the case. */
+/* X(name, text): the one list of what can go wrong. The text names the kind; struct ring_error has the case.
+ */
 #define RING_STATUS(X)                                                                                       \
     X(OK, "ok")                                                                                              \
     X(BAD_INPUT, "bad input")                                                                                \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What happened, in the same rows for every world. The tracing transport wraps another and writes one row an
- * operation (a send, a receive, a computation): when it was posted, when its wait began and ended, and when the
- * world says it really moved. parts.h turns the rows of all ranks into reasons. */
+ * operation (a send, a receive, a computation): when it was posted, when its wait began and ended, and when
+ * the world says it really moved. parts.h turns the rows of all ranks into reasons. */
 #ifndef RING_TRACE_H
 #define RING_TRACE_H
 
@@ -15,8 +15,8 @@ enum ring_trace_kind { RING_TRACE_SEND, RING_TRACE_RECV, RING_TRACE_COMPUTE };
 struct ring_trace_row {
     enum ring_trace_kind kind;
     uint32_t rank;
-    uint32_t peer;  /* messages; the rank itself for a computation */
-    uint32_t step;  /* of the plan, when it was posted; a receive posted ahead carries the hop's own step */
+    uint32_t peer; /* messages; the rank itself for a computation */
+    uint32_t step; /* of the plan, when it was posted; a receive posted ahead carries the hop's own step */
     uint32_t block;
     uint64_t amount; /* bytes, or visible pairs */
     double post_s;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The door between the engine and a world: five calls. A world may be a simulated cluster, MPI processes, or a
- * recorder in a test; the engine cannot tell and must not ask.
+ * The door between the engine and a world: five calls. A world may be a simulated cluster, MPI processes, or
+ * a recorder in a test; the engine cannot tell and must not ask.
  *
  *   post_send, post_recv  start moving one buffer to or from a peer; return at once
  *   post_compute          start working on the block in hand; returns at once
  *   wait                  returns when one request is finished (it may do pending work meanwhile)
  *   now                   seconds on the world's clock; never goes back
  *
- * Promises. Messages between two ranks with equal tags arrive in the order posted. A buffer must stay untouched
- * until its request is waited for. Every request is waited for exactly once. A send may need the peer's receive
- * to be posted before it finishes (rendezvous); two ranks that both post before they wait never block each other.
- * A computation must be finished before its wait returns, and may begin at any time after its post. Sending to
- * oneself is legal. Calls return RING_OK, or fail for good: after a failure the run is over. */
+ * Promises. Messages between two ranks with equal tags arrive in the order posted. A buffer must stay
+ * untouched until its request is waited for. Every request is waited for exactly once. A send may need the
+ * peer's receive to be posted before it finishes (rendezvous); two ranks that both post before they wait
+ * never block each other. A computation must be finished before its wait returns, and may begin at any time
+ * after its post. Sending to oneself is legal. A message, a buffer's two words and a task are copied by the
+ * call that takes them: they need not outlive it. Calls return RING_OK, or fail for good: after a failure the
+ * run is over. */
 #ifndef RING_TRANSPORT_H
 #define RING_TRANSPORT_H
 
@@ -37,13 +39,13 @@ struct ring_task {
 };
 
 /* One operation in flight; the caller's memory, so that posting allocates nothing. A request may not be moved
- * while in flight. begun_s and ended_s are set when wait returns, on the clock of now(): for a computation, when
- * it really ran; for a message, when its bytes began and ended moving as far as this side can tell (begun_s is
- * the time of the post where it cannot). */
+ * while in flight. begun_s and ended_s are set when wait returns, on the clock of now(): for a computation,
+ * when it really ran; for a message, when its bytes began and ended moving as far as this side can tell
+ * (begun_s is the time of the post where it cannot). */
 struct ring_request {
-    void *handle;    /* the world's own */
-    uint32_t index;  /* the world's own */
-    uint32_t row;    /* a wrapping transport's own (trace.h) */
+    void *handle;   /* the world's own */
+    uint32_t index; /* the world's own */
+    uint32_t row;   /* a wrapping transport's own (trace.h) */
     double begun_s;
     double ended_s;
 };
@@ -68,8 +70,8 @@ struct ring_transport {
 };
 
 /* How a world that carries real data does a task's arithmetic: supplied by whoever owns the data, so that the
- * same kernel serves every world. A task is cut into pieces that are run once each, in order, so that a world can
- * look after its messages in between. context is the owner's. */
+ * same kernel serves every world. A task is cut into pieces that are run once each, in order, so that a world
+ * can look after its messages in between. context is the owner's. */
 struct ring_compute {
     uint32_t (*n_pieces)(void *context, const struct ring_task *task);
     enum ring_status (*run_piece)(void *context, const struct ring_task *task, uint32_t piece,
