@@ -48,9 +48,11 @@ static double clock_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* mpirun frames its advice with dashes and blank lines; neither says anything. */
+/* mpirun frames its advice with dashes and blank lines and says that it stops because something stopped. */
 static bool is_decoration(const char *line)
 {
+    if (strncmp(line, "Primary job ", 12) == 0 || strncmp(line, "a non-zero exit code.", 21) == 0)
+        return true;
     return line[strspn(line, "-=* \t")] == '\0';
 }
 
