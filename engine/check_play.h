@@ -4,6 +4,8 @@
 #ifndef RING_CHECK_PLAY_H
 #define RING_CHECK_PLAY_H
 
+#include <stddef.h>
+
 #include "engine/check.h"
 
 #define CHECK_NOTHING UINT32_MAX
