@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The numbers that go in. Every element is a pure function of (seed, tensor, batch, head, global position, dim),
- * so any rank can make any token's data, in any order, on any machine, bit for bit the same. */
+ * The numbers that go in. Every element is a pure function of (seed, tensor, batch, head, global position,
+ * dim), so any rank can make any token's data, in any order, on any machine, bit for bit the same. */
 #ifndef DATA_H
 #define DATA_H
 
 #include "engine/layout.h"
 #include "engine/problem.h"
 
-#define DATA_KINDS(X) X(RANDOM, "random") X(RAMP, "ramp")
+#define DATA_KINDS(X)              X(RANDOM, "random") X(RAMP, "ramp")
 #define DATA_KIND_ENUM(name, text) DATA_##name,
 enum data_kind { DATA_KINDS(DATA_KIND_ENUM) DATA_N_KINDS };
 #undef DATA_KIND_ENUM
@@ -27,8 +27,8 @@ struct data_spec {
 double data_value(const struct data_spec *spec, enum data_tensor tensor, uint32_t batch, uint32_t head,
                   uint64_t position, uint32_t dim);
 
-/* Fills out [batch][heads or kv_heads][shard tokens][head_dim] of dtype with a shard's tokens of one tensor, rounded
- * to nearest even. */
+/* Fills out [batch][heads or kv_heads][shard tokens][head_dim] of dtype with a shard's tokens of one tensor,
+ * rounded to nearest even. */
 void data_fill(const struct data_spec *spec, const struct ring_problem *problem, enum data_tensor tensor,
                const struct ring_shard *shard, void *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The independent check: attention of single rows in one shot, in fp64, with the textbook two-pass softmax - no
- * blocks, no running state, no layout, nothing in common with the kernels under test but the input's values. */
+ * The independent check: attention of single rows in one shot, in fp64, with the textbook two-pass softmax -
+ * no blocks, no running state, no layout, nothing in common with the kernels under test but the input's
+ * values. */
 #ifndef ORACLE_H
 #define ORACLE_H
 
@@ -13,8 +14,9 @@ enum ring_status oracle_open(struct oracle **out, const struct ring_problem *pro
                              const struct data_spec *data, struct ring_error *error);
 void oracle_close(struct oracle *oracle);
 
-/* One output row: out [head_dim], *lse, and *t = scale * sum over visible keys' max |q . k| terms: the largest
- * scale * sum_d |q_d k_d| over the row's visible keys (T of the error bounds). */
+/* One output row: out [head_dim], *lse, and *t, the largest scale * sum_d |q_d k_d| over the row's visible
+ * keys (T of the error bounds). Not for two threads at once on one oracle: it has one set of working memory.
+ */
 void oracle_row(const struct oracle *oracle, uint32_t batch, uint32_t head, uint64_t position, double *out,
                 double *lse, double *t);
 
