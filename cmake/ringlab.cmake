@@ -57,4 +57,17 @@ function(ringlab_test file)
   target_link_libraries(${name} PRIVATE ${ARGN} ringlab_options PkgConfig::CMOCKA)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+  if("ring_exec" IN_LIST ARGN)
+    ringlab_starts_ranks(${name})
+  endif()
+endfunction()
+
+# ringlab_starts_ranks(tests...): these tests start MPI ranks, which want all cores: nothing else runs beside them. More
+# ranks than cores, and root in a container, are fine.
+function(ringlab_starts_ranks)
+  foreach(test ${ARGN})
+    set_property(TEST ${test} PROPERTY RUN_SERIAL ON)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1)
+  endforeach()
 endfunction()
