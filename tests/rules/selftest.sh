@@ -10,10 +10,10 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 results=$tree/results # a file, since plants read from pipes and so count in shells of their own
 
-# expect STATUS TEXT RULE WHAT: the rule's exit status, and a text that must stand in its output
+# expect STATUS TEXT RULE WHAT [ROOT]: the rule's exit status, and a text that must stand in its output
 expect() {
     status=0
-    output=$("$tree/tests/rules/$3.sh" "$tree" 2>&1) || status=$?
+    output=$("$tree/tests/rules/$3.sh" "${5:-$tree}" 2>&1) || status=$?
     if [ "$status" -eq "$1" ] && printf '%s\n' "$output" | grep -qF "$2"; then
         echo passed >>"$results"
     elif [ "$3" = format ] && [ "$status" -eq 77 ]; then
@@ -123,6 +123,21 @@ awk 'BEGIN { print "/* SPDX-License-Identifier: MIT */"; for (i = 2; i <= 400; i
 
 # format
 file '' 'int a( void ) {' 'return 1; }' | plant format engine/a.c 3 'badly formatted'
+
+# symbols: asks archives, so the plants are compiled
+# archive PART CODE: libring_PART.a in the tree, holding what CODE defines
+archive() {
+    printf '%s\n' "$2" | cc -x c -c -o "$tree/a.o" - && rm -f "$tree/libring_$1.a" && ar rc "$tree/libring_$1.a" "$tree/a.o"
+    planted=$tree/libring_$1.a
+}
+if command -v cc >/dev/null && command -v ar >/dev/null; then
+    archive models 'int model_a(void) { return 1; } static int b; int *model_b(void) { return &b; }'
+    expect 0 'holds: ' symbols 'prefixed and static symbols' "$planted"
+    archive models 'int price(void) { return 1; }'
+    expect 1 'symbol price does not start with model_' symbols 'a function without its prefix' "$planted"
+    archive engine 'int model_count;'
+    expect 1 'symbol model_count does not start with ring_' symbols 'a variable with the prefix of another' "$planted"
+fi
 
 n_failed=$(grep -c failed "$results" || true)
 printf '%s passed, %s failed\n' "$(grep -c passed "$results")" "$n_failed"
