@@ -13,7 +13,7 @@ for archive in "$@"; do
     case $part in
     engine) prefixes=ring_ ;;
     models) prefixes=model_ ;;
-    kernels) prefixes='block_|attention_|data_|oracle_|verify_' ;;
+    kernels) prefixes='block_|attention_|data_|oracle_|verify_|npy_' ;;
     *) prefixes="${part}_" ;;
     esac
     # What the compiler adds (sanitizers) starts with underscores or has a dot.
