@@ -46,28 +46,15 @@ function(ringlab_library name)
   target_link_libraries(${name} PUBLIC ringlab_options)
 endfunction()
 
-# ringlab_test(path_of_c_file libraries...): one cmocka program and one ctest entry, both named after the file:
-# tests/engine/test_plan.c becomes engine.plan.
+# ringlab_test(file libraries...): one cmocka program and one ctest entry, named after folder and file:
+# test_plan.c in tests/engine becomes engine.plan.
 function(ringlab_test file)
-  string(REGEX REPLACE "/test_" "." name ${file})
-  string(REGEX REPLACE "\\.c$" "" name ${name})
-  string(REPLACE "/" "." name ${name})
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  get_filename_component(base ${file} NAME_WE)
+  string(REGEX REPLACE "^test_" "${folder}." name ${base})
   add_executable(${name} ${file})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARGN} ringlab_options PkgConfig::CMOCKA)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 120)
-  if("ring_exec" IN_LIST ARGN)
-    ringlab_starts_ranks(${name})
-  endif()
-endfunction()
-
-# ringlab_starts_ranks(tests...): these tests start MPI ranks, which want all cores: nothing else runs beside them. More
-# ranks than cores, and root in a container, are fine.
-function(ringlab_starts_ranks)
-  foreach(test ${ARGN})
-    set_property(TEST ${test} PROPERTY RUN_SERIAL ON)
-    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
-      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1)
-  endforeach()
 endfunction()

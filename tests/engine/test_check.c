@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plan checker: it passes every ring, and finds each fault that a broken schedule can have. The broken
+ * ones are the ring with one thing changed. */
+#include "engine/check.h"
+
+#include <string.h>
+
+#include "engine/plans/plans.h"
+#include "tests/support/cmocka_all.h"
+
+static struct ring_plan plan_of(enum ring_layout_kind layout, uint64_t tokens, uint32_t n_ranks,
+                                uint32_t n_buffers)
+{
+    struct ring_plan_spec spec = {
+        .strategy = "ring",
+        .problem = {.tokens = tokens,
+                    .batch = 1,
+                    .heads = 1,
+                    .kv_heads = 1,
+                    .head_dim = 8,
+                    .dtype = RING_FP32,
+                    .mask = RING_MASK_CAUSAL},
+        .layout = layout,
+        .pass = RING_PASS_FORWARD,
+        .n_ranks = n_ranks,
+        .n_buffers = n_buffers,
+    };
+    struct ring_plan plan;
+
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    return plan;
+}
+
+static void every_ring_passes(void **state)
+{
+    struct ring_error error;
+
+    (void)state;
+    for (int layout = 0; layout < RING_N_LAYOUTS; layout++)
+        for (uint32_t n_ranks = 1; n_ranks <= 9; n_ranks++)
+            for (uint32_t n_buffers = 2; n_buffers <= 5; n_buffers++)
+                for (uint64_t tokens = n_ranks; tokens < 40; tokens += 7) {
+                    struct ring_plan plan =
+                        plan_of((enum ring_layout_kind)layout, tokens, n_ranks, n_buffers);
+                    if (ring_plan_check(&plan, &error) != RING_OK)
+                        fail_msg("N=%u buffers=%u S=%u: %s", n_ranks, n_buffers, (unsigned)tokens,
+                                 error.text);
+                }
+}
+
+/* The ring of 4, with rank 2's step 1 changed by the fault under test. */
+static void (*change)(struct ring_plan_step *step);
+
+static void broken_step(const struct ring_plan *plan, uint32_t rank, uint32_t step,
+                        struct ring_plan_step *out)
+{
+    ring_plan_ring.step(plan, rank, step, out);
+    if (rank == 2 && step == 1)
+        change(out);
+}
+
+static void skip_compute(struct ring_plan_step *step)
+{
+    step->computes = false;
+}
+static void wrong_block(struct ring_plan_step *step)
+{
+    step->block = 0;
+}
+static void wrong_slot(struct ring_plan_step *step)
+{
+    step->slot = RING_HOME_SLOT;
+}
+static void wrong_pairs(struct ring_plan_step *step)
+{
+    step->work.visible_pairs++;
+}
+static void receive_into_the_slot_in_hand(struct ring_plan_step *step)
+{
+    step->receives[0].slot = step->slot;
+}
+static void receive_into_home(struct ring_plan_step *step)
+{
+    step->receives[0].slot = RING_HOME_SLOT;
+}
+static void send_what_it_has_not(struct ring_plan_step *step)
+{
+    step->sends[0].block = 3;
+}
+static void wrong_tag(struct ring_plan_step *step)
+{
+    step->sends[0].tag = 9;
+}
+static void huge_tag(struct ring_plan_step *step)
+{
+    step->sends[0].tag = RING_TAG_LIMIT;
+}
+static void short_message(struct ring_plan_step *step)
+{
+    step->sends[0].bytes--;
+}
+static void never_wait_for_the_send(struct ring_plan_step *step)
+{
+    step->n_await_sends = 0;
+}
+static void wait_for_nothing_posted(struct ring_plan_step *step)
+{
+    step->await_receive_slots[0] = RING_HOME_SLOT;
+}
+static void forget_the_send(struct ring_plan_step *step)
+{
+    step->n_sends = step->n_await_sends = 0;
+}
+static void send_backwards(struct ring_plan_step *step)
+{
+    step->sends[0].peer = 1;
+}
+
+static void each_fault_is_found_and_named(void **state)
+{
+    const struct {
+        void (*change)(struct ring_plan_step *step);
+        enum ring_status status;
+        const char *says;
+    } faults[] = {
+        {skip_compute, RING_BAD_INPUT, "block 1 is never computed"},
+        {wrong_block, RING_BAD_INPUT, "does not hold it"},
+        {wrong_slot, RING_BAD_INPUT, "does not hold it"},
+        {wrong_pairs, RING_BAD_INPUT, "visible pairs"},
+        {receive_into_the_slot_in_hand, RING_BAD_INPUT, "being computed on"},
+        {receive_into_home, RING_BAD_INPUT, "own block"},
+        {send_what_it_has_not, RING_BAD_INPUT, "does not hold it"},
+        {wrong_tag, RING_BAD_INPUT, "meets a receive"},
+        {huge_tag, RING_BAD_INPUT, "tag 32768"},
+        {short_message, RING_BAD_INPUT, "not that block's size"},
+        {never_wait_for_the_send, RING_BAD_INPUT, "while it is being sent"},
+        {wait_for_nothing_posted, RING_BAD_INPUT, "never posted"},
+        {forget_the_send, RING_DEADLOCK, "rank 3 waits for rank 2 at hop 1"},
+        {send_backwards, RING_DEADLOCK, "rank 2 waits for rank 1 at hop 1"},
+    };
+    struct ring_plan_kind broken = ring_plan_ring;
+    struct ring_plan plan = plan_of(RING_LAYOUT_CONTIGUOUS, 16, 4, 2);
+    struct ring_error error;
+
+    (void)state;
+    broken.step = broken_step;
+    plan.kind = &broken;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        change = faults[i].change;
+        enum ring_status status = ring_plan_check(&plan, &error);
+        if (status != faults[i].status || !strstr(error.text, faults[i].says))
+            fail_msg("fault %zu: wanted '%s', found: %s", i, faults[i].says,
+                     status ? error.text : "no fault");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_ring_passes),
+        cmocka_unit_test(each_fault_is_found_and_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

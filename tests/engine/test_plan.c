@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ring plan: which block is where at which step, what it sends, and what it refuses. */
+#include "engine/plan.h"
+
+#include <string.h>
+
+#include "tests/support/cmocka_all.h"
+
+static struct ring_plan_spec spec_of(uint64_t tokens, uint32_t n_ranks)
+{
+    return (struct ring_plan_spec){
+        .strategy = "ring",
+        .problem = {.tokens = tokens,
+                    .batch = 1,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .head_dim = 8,
+                    .dtype = RING_FP32,
+                    .mask = RING_MASK_CAUSAL},
+        .layout = RING_LAYOUT_CONTIGUOUS,
+        .pass = RING_PASS_FORWARD,
+        .n_ranks = n_ranks,
+        .n_buffers = 2,
+    };
+}
+
+static void blocks_rotate_by_one_rank_a_step(void **state)
+{
+    /* the table in engine/plans/ring.c */
+    const uint32_t block_in_hand[4][4] = {{0, 3, 2, 1}, {1, 0, 3, 2}, {2, 1, 0, 3}, {3, 2, 1, 0}};
+    struct ring_plan_spec spec = spec_of(16, 4);
+    struct ring_plan plan;
+    struct ring_plan_step step;
+
+    (void)state;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    assert_int_equal(plan.n_steps, 4);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        for (uint32_t s = 0; s < 4; s++) {
+            ring_plan_step(&plan, rank, s, &step);
+            assert_int_equal(step.block, block_in_hand[rank][s]);
+            assert_int_equal(step.n_sends, s < 3 ? 1 : 0);
+            if (s < 3)
+                assert_int_equal(step.sends[0].peer, (rank + 1) % 4);
+        }
+    }
+}
+
+static void blocks_in_the_future_are_forwarded_but_not_computed(void **state)
+{
+    struct ring_plan_spec spec = spec_of(16, 4);
+    struct ring_plan plan;
+    struct ring_plan_step step;
+
+    (void)state;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    ring_plan_step(&plan, 0, 1, &step); /* rank 0 has block 3 in hand: all its keys come later */
+    assert_false(step.computes);
+    assert_int_equal(step.n_sends, 1);
+    ring_plan_step(&plan, 3, 1, &step); /* rank 3 has block 2: every key visible */
+    assert_true(step.computes);
+    assert_int_equal(step.work.visible_pairs, 16);
+}
+
+static void one_hop_carries_k_and_v_of_the_kv_heads_only(void **state)
+{
+    struct ring_plan_spec spec = spec_of(65536, 8);
+    struct ring_plan plan;
+    struct ring_plan_step step;
+
+    (void)state;
+    spec.problem.heads = 32;
+    spec.problem.kv_heads = 8;
+    spec.problem.head_dim = 128;
+    spec.problem.dtype = RING_BF16;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    ring_plan_step(&plan, 5, 0, &step);
+    /* 2 (K and V) * 8192 tokens * 8 heads * 128 * 2 bytes = 32 MiB; seven hops */
+    assert_int_equal(step.sends[0].bytes, 33554432);
+    assert_int_equal(ring_plan_bytes_sent(&plan, 5), 234881024);
+}
+
+static void one_rank_computes_and_sends_nothing(void **state)
+{
+    struct ring_plan_spec spec = spec_of(16, 1);
+    struct ring_plan plan;
+    struct ring_plan_step step;
+    uint32_t target;
+
+    (void)state;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    assert_int_equal(plan.n_steps, 1);
+    assert_int_equal(plan.n_slots, 1);
+    ring_plan_step(&plan, 0, 0, &step);
+    assert_true(step.computes);
+    assert_int_equal(step.n_sends + step.n_receives + step.n_await_receives + step.n_await_sends, 0);
+    assert_int_equal(ring_plan_bytes_sent(&plan, 0), 0);
+    assert_int_equal(ring_plan_targets(&plan, 0, &target), 0);
+}
+
+static void two_ranks_have_one_peer_on_both_sides(void **state)
+{
+    struct ring_plan_spec spec = spec_of(16, 2);
+    struct ring_plan plan;
+    struct ring_plan_step step;
+
+    (void)state;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    ring_plan_step(&plan, 1, 0, &step);
+    assert_int_equal(step.sends[0].peer, 0);
+    assert_int_equal(step.receives[0].peer, 0);
+}
+
+static void a_ring_of_two_over_a_million_tokens_has_blocks_of_two_gib(void **state)
+{
+    struct ring_plan_spec spec = spec_of(1048576, 2);
+    struct ring_plan plan;
+
+    (void)state;
+    spec.problem.heads = spec.problem.kv_heads = 8;
+    spec.problem.head_dim = 128;
+    spec.problem.dtype = RING_BF16;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    assert_int_equal(ring_plan_block_bytes(&plan, 0), UINT64_C(2147483648));
+}
+
+static void tags_stay_small_over_a_hundred_thousand_steps(void **state)
+{
+    struct ring_plan_spec spec = spec_of(10000000, 10000000);
+    struct ring_plan plan;
+    struct ring_plan_step step;
+
+    (void)state;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    assert_int_equal(plan.n_steps, 10000000);
+    for (uint32_t s = 0; s + 1 < plan.n_steps; s += s < 100000 ? 1 : 9973) {
+        ring_plan_step(&plan, 7, s, &step);
+        assert_true(step.sends[0].tag < RING_TAG_LIMIT);
+        assert_int_equal(step.sends[0].step, s);
+    }
+}
+
+static void uneven_shards_send_their_own_sizes(void **state)
+{
+    struct ring_plan_spec spec = spec_of(16, 3); /* 6, 5, 5 tokens; 2 * 2 heads * 8 * 4 bytes = 128 a token */
+    struct ring_plan plan;
+    struct ring_plan_step step;
+
+    (void)state;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    ring_plan_step(&plan, 1, 0, &step);
+    assert_int_equal(step.sends[0].bytes, 5 * 128);
+    assert_int_equal(step.receives[0].bytes, 6 * 128);
+    assert_int_equal(ring_plan_slot_bytes(&plan, 1, RING_HOME_SLOT), 5 * 128);
+    assert_int_equal(ring_plan_slot_bytes(&plan, 1, 1), 6 * 128);
+}
+
+static void nonsense_is_refused_with_the_field_and_what_fits(void **state)
+{
+    struct ring_plan plan;
+    struct ring_error error;
+
+    (void)state;
+    const struct {
+        uint64_t tokens;
+        uint32_t n_ranks, heads, kv_heads, n_buffers;
+        const char *strategy, *wanted;
+    } cases[] = {
+        {0, 1, 4, 2, 2, "ring", "tokens is 0"},          {16, 0, 4, 2, 2, "ring", "devices is 0"},
+        {16, 17, 4, 2, 2, "ring", "at most 16 devices"}, {16, 2, 0, 2, 2, "ring", "heads is 0"},
+        {16, 2, 4, 3, 2, "ring", "not a multiple"},      {16, 2, 4, 2, 1, "ring", "buffers is 1"},
+        {16, 2, 4, 2, 2, "rign", "strategy 'rign'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ring_plan_spec spec = spec_of(cases[i].tokens, cases[i].n_ranks);
+        spec.problem.heads = cases[i].heads;
+        spec.problem.kv_heads = cases[i].kv_heads;
+        spec.n_buffers = cases[i].n_buffers;
+        spec.strategy = cases[i].strategy;
+        assert_int_equal(ring_plan_init(&plan, &spec, &error), RING_BAD_INPUT);
+        assert_non_null(strstr(error.text, cases[i].wanted));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_rotate_by_one_rank_a_step),
+        cmocka_unit_test(blocks_in_the_future_are_forwarded_but_not_computed),
+        cmocka_unit_test(one_hop_carries_k_and_v_of_the_kv_heads_only),
+        cmocka_unit_test(one_rank_computes_and_sends_nothing),
+        cmocka_unit_test(two_ranks_have_one_peer_on_both_sides),
+        cmocka_unit_test(a_ring_of_two_over_a_million_tokens_has_blocks_of_two_gib),
+        cmocka_unit_test(tags_stay_small_over_a_hundred_thousand_steps),
+        cmocka_unit_test(uneven_shards_send_their_own_sizes),
+        cmocka_unit_test(nonsense_is_refused_with_the_field_and_what_fits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
