@@ -49,14 +49,15 @@ static void every_ring_passes(void **state)
                 }
 }
 
-/* The ring of 4, with rank 2's step 1 changed by the fault under test. */
+/* The ring of 4, with one step of rank 2 changed by the fault under test. */
 static void (*change)(struct ring_plan_step *step);
+static uint32_t changed_step;
 
 static void broken_step(const struct ring_plan *plan, uint32_t rank, uint32_t step,
                         struct ring_plan_step *out)
 {
     ring_plan_ring.step(plan, rank, step, out);
-    if (rank == 2 && step == 1)
+    if (rank == 2 && step == changed_step)
         change(out);
 }
 
@@ -121,23 +122,24 @@ static void each_fault_is_found_and_named(void **state)
 {
     const struct {
         void (*change)(struct ring_plan_step *step);
+        uint32_t step;
         enum ring_status status;
         const char *says;
     } faults[] = {
-        {skip_compute, RING_BAD_INPUT, "block 1 is never computed"},
-        {wrong_block, RING_BAD_INPUT, "does not hold it"},
-        {wrong_slot, RING_BAD_INPUT, "does not hold it"},
-        {wrong_pairs, RING_BAD_INPUT, "visible pairs"},
-        {receive_into_the_slot_in_hand, RING_BAD_INPUT, "being computed on"},
-        {receive_into_home, RING_BAD_INPUT, "own block"},
-        {send_what_it_has_not, RING_BAD_INPUT, "does not hold it"},
-        {wrong_tag, RING_BAD_INPUT, "meets a receive"},
-        {huge_tag, RING_BAD_INPUT, "tag 32768"},
-        {short_message, RING_BAD_INPUT, "not that block's size"},
-        {never_wait_for_the_send, RING_BAD_INPUT, "while it is being sent"},
-        {wait_for_nothing_posted, RING_BAD_INPUT, "never posted"},
-        {forget_the_send, RING_DEADLOCK, "rank 3 waits for rank 2 at hop 1"},
-        {send_backwards, RING_DEADLOCK, "rank 2 waits for rank 1 at hop 1"},
+        {skip_compute, 1, RING_BAD_INPUT, "block 1 is never computed"},
+        {wrong_block, 1, RING_BAD_INPUT, "does not hold it"},
+        {wrong_slot, 1, RING_BAD_INPUT, "does not hold it"},
+        {wrong_pairs, 1, RING_BAD_INPUT, "visible pairs"},
+        {receive_into_the_slot_in_hand, 1, RING_BAD_INPUT, "being computed on"},
+        {receive_into_home, 1, RING_BAD_INPUT, "own block"},
+        {send_what_it_has_not, 1, RING_BAD_INPUT, "does not hold it"},
+        {wrong_tag, 1, RING_BAD_INPUT, "meets a receive"},
+        {huge_tag, 1, RING_BAD_INPUT, "tag 32768"},
+        {short_message, 1, RING_BAD_INPUT, "not that block's size"},
+        {never_wait_for_the_send, 1, RING_BAD_INPUT, "while it is being sent"},
+        {wait_for_nothing_posted, 1, RING_BAD_INPUT, "never posted"},
+        {forget_the_send, 2, RING_DEADLOCK, "rank 3 waits for rank 2 at hop 2"},
+        {send_backwards, 1, RING_DEADLOCK, "rank 2 waits for rank 1 at hop 1"},
     };
     struct ring_plan_kind broken = ring_plan_ring;
     struct ring_plan plan = plan_of(RING_LAYOUT_CONTIGUOUS, 16, 4, 2);
@@ -148,6 +150,7 @@ static void each_fault_is_found_and_named(void **state)
     plan.kind = &broken;
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         change = faults[i].change;
+        changed_step = faults[i].step;
         enum ring_status status = ring_plan_check(&plan, &error);
         if (status != faults[i].status || !strstr(error.text, faults[i].says))
             fail_msg("fault %zu: wanted '%s', found: %s", i, faults[i].says,
