@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The computations of the MPI transport: what runs when a wait finds work pending, and how often messages are
+ * looked after meanwhile. */
+#include "exec/transport_parts.h"
+
+#include <math.h>
+
+/* Ten looks at each transfer: a copy or a wire moves some 10 GB/s. Never more often than a look is worth,
+ * never so seldom that a handshake waits long. */
+#define POLLS_PER_TRANSFER   10
+#define EXPECTED_BYTES_PER_S 10e9
+#define MIN_POLL_S           100e-6
+#define MAX_POLL_S           1e-3
+
+/* Seconds between looks while computing; infinite if there is nothing to look after. */
+static double poll_interval_s(const struct exec_transport *t)
+{
+    uint64_t largest = 0;
+    bool any = false;
+
+    for (const struct exec_flight *flight = t->hangar.messages.first; flight; flight = flight->next) {
+        if (flight->done)
+            continue;
+        any = true;
+        if (flight->message.bytes > largest)
+            largest = flight->message.bytes;
+    }
+    if (!any || t->spec.progress == MODEL_PROGRESS_NONE)
+        return INFINITY;
+    double transfer_s = (double)largest / EXPECTED_BYTES_PER_S;
+    return fmin(fmax(transfer_s / POLLS_PER_TRANSFER, MIN_POLL_S), MAX_POLL_S);
+}
+
+/* A computation that looks up from its work now and then. */
+struct watch {
+    double begun_s, polled_s; /* when it began, and when it last looked */
+    double polling_s;         /* time spent looking */
+    double interval_s;
+};
+
+static enum ring_status look_up(struct exec_transport *t, struct watch *watch)
+{
+    double before_s = exec_transport_now(t);
+
+    if (before_s - watch->polled_s < watch->interval_s)
+        return RING_OK;
+    enum ring_status status = exec_transport_look(t);
+    t->n_polls++;
+    watch->polled_s = exec_transport_now(t);
+    watch->polling_s += watch->polled_s - before_s;
+    watch->interval_s = poll_interval_s(t);
+    return status;
+}
+
+/* The kernel, a piece at a time. */
+static enum ring_status compute_pieces(struct exec_transport *t, const struct exec_flight *flight,
+                                       struct watch *watch)
+{
+    const struct ring_compute *kernel = t->spec.compute.kernel;
+    uint32_t n_pieces = kernel->n_pieces(kernel->context, &flight->task);
+    enum ring_status status = RING_OK;
+
+    for (uint32_t piece = 0; piece < n_pieces && status == RING_OK; piece++) {
+        status = kernel->run_piece(kernel->context, &flight->task, piece, &t->base.error);
+        if (status == RING_OK)
+            status = look_up(t, watch);
+    }
+    return status;
+}
+
+/* A block of fixed length on a core that is busy: looking up costs the computation its time. */
+static enum ring_status compute_spinning(struct exec_transport *t, struct watch *watch)
+{
+    enum ring_status status = RING_OK;
+
+    while (status == RING_OK &&
+           exec_transport_now(t) - watch->begun_s - watch->polling_s < t->spec.compute.block_s)
+        status = look_up(t, watch);
+    return status;
+}
+
+/* A block of fixed length that somebody else computes: this core is free to look after messages. */
+static enum ring_status compute_napping(struct exec_transport *t, struct watch *watch)
+{
+    double end_s = watch->begun_s + t->spec.compute.block_s;
+    enum ring_status status = RING_OK;
+
+    for (double left_s; status == RING_OK && (left_s = end_s - exec_transport_now(t)) > 0;) {
+        exec_nap(fmin(left_s, watch->interval_s));
+        if (exec_transport_now(t) < end_s)
+            status = look_up(t, watch);
+    }
+    return status;
+}
+
+static enum ring_status run_compute(struct exec_transport *t, struct exec_flight *flight)
+{
+    const struct exec_compute *compute = &t->spec.compute;
+    enum ring_status status = RING_OK;
+    double begun_s = exec_transport_now(t);
+    struct watch watch = {begun_s, begun_s, 0, poll_interval_s(t)};
+
+    if (compute->block_s > 0 && compute->core_free)
+        status = compute_napping(t, &watch);
+    else if (compute->block_s > 0)
+        status = compute_spinning(t, &watch);
+    else if (compute->kernel)
+        status = compute_pieces(t, flight, &watch);
+    flight->begun_s = begun_s;
+    flight->ended_s = exec_transport_now(t) - watch.polling_s;
+    if (compute->block_s > 0)
+        flight->ended_s = begun_s + compute->block_s;
+    flight->done = status == RING_OK;
+    return status;
+}
+
+/* Work first, oldest first, up to the computation that is waited for or through all of it. */
+enum ring_status exec_transport_compute(struct exec_transport *t, const struct exec_flight *until)
+{
+    enum ring_status status = RING_OK;
+
+    for (struct exec_flight *flight = t->hangar.computes.first; flight && status == RING_OK;
+         flight = flight->next) {
+        if (!flight->done)
+            status = run_compute(t, flight);
+        if (flight == until)
+            break;
+    }
+    return status;
+}

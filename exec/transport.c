@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The five calls over MPI. See transport.h for what a computation and a poll are here; messages in flight are
+ * flight.c's, politeness and time limits bounded.c's. */
+#include "exec/transport_parts.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+
+static struct exec_transport *of(struct ring_transport *transport)
+{
+    return (struct exec_transport *)transport;
+}
+
+static double now(struct ring_transport *transport)
+{
+    return exec_transport_now(of(transport));
+}
+
+/* Looks at every message in flight once. How much of a receive's time was moving: through shared memory its
+ * bytes come inside the very call that finds it complete; elsewhere we cannot tell, and say since the post.
+ */
+enum ring_status exec_transport_look(struct exec_transport *t)
+{
+    for (struct exec_flight *flight = t->hangar.messages.first; flight; flight = flight->next) {
+        if (flight->done)
+            continue;
+        double looked_s = exec_transport_now(t);
+        enum ring_status status = exec_flight_test(flight, t->rank, &t->base.error);
+        if (status != RING_OK)
+            return status;
+        if (!flight->done)
+            continue;
+        flight->ended_s = exec_transport_now(t);
+        if (flight->kind == EXEC_RECV && t->shares_memory[flight->message.peer])
+            flight->begun_s = looked_s;
+    }
+    return RING_OK;
+}
+
+static enum ring_status give_up(struct exec_transport *t, const struct exec_flight *flight,
+                                enum ring_status status)
+{
+    char what[128];
+
+    exec_flight_describe(flight, what, sizeof what);
+    if (status == RING_TIMED_OUT)
+        return ring_fail(&t->base.error, status, "rank %d: %s has not %s after %g s", t->rank, what,
+                         flight->kind == EXEC_SEND ? "been taken" : "arrived", t->spec.bound.timeout_s);
+    /* Who waits at a later hop waits because of an earlier one: let the earlier speak first. */
+    exec_nap(fmin(2e-3 * flight->message.step, 0.2));
+    return ring_fail(&t->base.error, status, "rank %d: %s: stopped from outside while waiting for it",
+                     t->rank, what);
+}
+
+static enum ring_status wait_for(struct ring_transport *transport, struct ring_request *request)
+{
+    struct exec_transport *t = of(transport);
+    struct exec_flight *flight = request->handle;
+    enum ring_status status = exec_transport_compute(t, flight);
+    struct exec_patience patience = exec_patience_begin(&t->spec.bound);
+
+    while (status == RING_OK && !flight->done) {
+        status = exec_transport_look(t);
+        if (status != RING_OK || flight->done)
+            break;
+        status = exec_patience_pause(&patience);
+        if (status != RING_OK)
+            return give_up(t, flight, status);
+    }
+    if (status != RING_OK)
+        return status;
+    request->begun_s = flight->begun_s;
+    request->ended_s = flight->ended_s;
+    exec_flight_remove(&t->hangar, flight);
+    request->handle = NULL;
+    return RING_OK;
+}
+
+static enum ring_status no_memory(struct exec_transport *t)
+{
+    return ring_fail(&t->base.error, RING_NO_MEMORY, "rank %d: out of memory for a message", t->rank);
+}
+
+static enum ring_status post(struct exec_transport *t, enum exec_flight_kind kind,
+                             const struct ring_message *message, struct ring_buffer buffer,
+                             struct ring_request *request)
+{
+    struct exec_flight *flight = exec_flight_add(&t->hangar, kind, exec_transport_now(t));
+
+    if (!flight)
+        return no_memory(t);
+    request->handle = flight;
+    flight->message = *message;
+    return exec_flight_start(flight, buffer, t->comm, t->rank, &t->base.error);
+}
+
+static enum ring_status post_send(struct ring_transport *transport, const struct ring_message *message,
+                                  struct ring_buffer buffer, struct ring_request *request)
+{
+    struct exec_transport *t = of(transport);
+
+    if (t->spec.fault.signal && message->step == t->spec.fault.hop)
+        raise(t->spec.fault.signal);
+    t->bytes_sent += buffer.bytes;
+    return post(t, EXEC_SEND, message, buffer, request);
+}
+
+static enum ring_status post_recv(struct ring_transport *transport, const struct ring_message *message,
+                                  struct ring_buffer buffer, struct ring_request *request)
+{
+    return post(of(transport), EXEC_RECV, message, buffer, request);
+}
+
+static enum ring_status post_compute(struct ring_transport *transport, const struct ring_task *task,
+                                     struct ring_request *request)
+{
+    struct exec_transport *t = of(transport);
+    struct exec_flight *flight = exec_flight_add(&t->hangar, EXEC_COMPUTE, now(transport));
+
+    if (!flight)
+        return no_memory(t);
+    request->handle = flight;
+    flight->task = *task;
+    return RING_OK;
+}
+
+static const struct ring_transport_ops ops = {
+    .post_send = post_send,
+    .post_recv = post_recv,
+    .post_compute = post_compute,
+    .wait = wait_for,
+    .now = now,
+};
+
+/* Which ranks are on this machine. */
+static enum ring_status find_neighbours(struct exec_transport *t)
+{
+    MPI_Comm here;
+    MPI_Group all_group, here_group;
+    int n_ranks = 0, n_here = 0;
+
+    MPI_Comm_size(t->comm, &n_ranks);
+    t->shares_memory = calloc((size_t)n_ranks, sizeof *t->shares_memory);
+    if (!t->shares_memory)
+        return no_memory(t);
+    enum ring_status status =
+        exec_mpi(MPI_Comm_split_type(t->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here), t->rank,
+                 "finding the ranks of this machine", &t->base.error);
+    if (status != RING_OK)
+        return status;
+    MPI_Comm_group(t->comm, &all_group);
+    MPI_Comm_group(here, &here_group);
+    MPI_Comm_size(here, &n_here);
+    for (int i = 0; i < n_here; i++) {
+        int rank = MPI_UNDEFINED;
+        MPI_Group_translate_ranks(here_group, 1, &i, all_group, &rank);
+        if (rank >= 0 && rank < n_ranks)
+            t->shares_memory[rank] = true;
+    }
+    MPI_Group_free(&all_group);
+    MPI_Group_free(&here_group);
+    MPI_Comm_free(&here);
+    return RING_OK;
+}
+
+enum ring_status exec_transport_open(struct exec_transport **out, const struct exec_transport_spec *spec,
+                                     struct ring_error *error)
+{
+    struct exec_transport *t = calloc(1, sizeof *t);
+
+    *out = NULL;
+    if (!t)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for the transport");
+    t->base.ops = &ops;
+    t->spec = *spec;
+    t->comm = MPI_COMM_NULL;
+    exec_hangar_init(&t->hangar);
+    MPI_Comm_rank(spec->comm, &t->rank);
+    MPI_Comm_set_errhandler(spec->comm, MPI_ERRORS_RETURN);
+    enum ring_status status =
+        exec_mpi(MPI_Comm_dup(spec->comm, &t->comm), t->rank, "opening the transport", &t->base.error);
+    if (status == RING_OK)
+        status = find_neighbours(t);
+    if (status != RING_OK) {
+        if (error)
+            *error = t->base.error;
+        exec_transport_close(t);
+        return status;
+    }
+    *out = t;
+    return RING_OK;
+}
+
+void exec_transport_close(struct exec_transport *t)
+{
+    if (!t)
+        return;
+    if (t->comm != MPI_COMM_NULL && !t->hangar.messages.first)
+        MPI_Comm_free(&t->comm);
+    exec_hangar_fini(&t->hangar);
+    free(t->shares_memory);
+    free(t);
+}
+
+struct ring_transport *exec_transport_base(struct exec_transport *transport)
+{
+    return &transport->base;
+}
+
+void exec_transport_set_compute(struct exec_transport *transport, const struct exec_compute *compute)
+{
+    transport->spec.compute = *compute;
+}
+
+uint64_t exec_transport_bytes_sent(const struct exec_transport *transport)
+{
+    return transport->bytes_sent;
+}
+
+uint64_t exec_transport_polls(const struct exec_transport *transport)
+{
+    return transport->n_polls;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The real world behind the engine's five calls: MPI between processes, the host's clock, and a CPU that
+ * computes.
+ *
+ * A CPU rank has one thread, so post_compute only records the task; the next wait - for whatever - does the
+ * pending work first, piece by piece. What becomes of messages meanwhile is the progress setting, and makes
+ * all the difference: MPI moves a large message only while somebody calls it.
+ *
+ *   poll  between pieces the messages in flight are tested, often enough for ten looks at each
+ *   none  nothing is tested before the work is done, so nothing large moves
+ *
+ * In a trace, time that a poll took (a copy through shared memory runs inside one) is not computation: such a
+ * computation's interval is shown as if the polls had all come after it, which leaves sums and ends true. */
+#ifndef EXEC_TRANSPORT_H
+#define EXEC_TRANSPORT_H
+
+#include <mpi.h>
+
+#include "engine/transport.h"
+#include "exec/bounded.h"
+#include "models/ring.h"
+
+/* What a computation is. */
+struct exec_compute {
+    const struct ring_compute *kernel; /* real work; NULL: timed, or nothing at all if block_s is 0 too */
+    double block_s;                    /* > 0: every block takes exactly so long, whatever the kernel */
+    bool core_free;                    /* a timed block sleeps rather than spins */
+};
+
+/* For tests of what happens when a rank is lost: the signal this rank sends itself when it is to send hop. */
+struct exec_fault {
+    int signal; /* 0: none */
+    uint32_t hop;
+};
+
+struct exec_transport_spec {
+    MPI_Comm comm; /* borrowed, and duplicated: our tags meet nobody else's */
+    enum model_progress progress;
+    struct exec_compute compute;
+    struct exec_bound bound;
+    double clock_offset_s; /* from struct exec_clock */
+    struct exec_fault fault;
+};
+
+struct exec_transport;
+
+/* Collective over spec->comm. Sets that communicator's errors to return. RING_WORLD, RING_NO_MEMORY. */
+enum ring_status exec_transport_open(struct exec_transport **out, const struct exec_transport_spec *spec,
+                                     struct ring_error *error);
+/* Collective if the run went well; after a failure, with messages still in flight, it leaves MPI alone. */
+void exec_transport_close(struct exec_transport *transport);
+
+/* What the engine takes. Valid until close. */
+struct ring_transport *exec_transport_base(struct exec_transport *transport);
+
+/* Changes what computing is from here on; nothing may be in flight. */
+void exec_transport_set_compute(struct exec_transport *transport, const struct exec_compute *compute);
+
+/* Bytes posted to be sent since open, to others and to itself. */
+uint64_t exec_transport_bytes_sent(const struct exec_transport *transport);
+
+/* Times that messages were looked after during computation, since open. */
+uint64_t exec_transport_polls(const struct exec_transport *transport);
+
+#endif

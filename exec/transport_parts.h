@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between transport.c, which moves messages, and deferred.c, which computes and calls back to have them
+ * looked after. Everyone else includes transport.h. */
+#ifndef EXEC_TRANSPORT_PARTS_H
+#define EXEC_TRANSPORT_PARTS_H
+
+#include "exec/clock.h"
+#include "exec/flight.h"
+#include "exec/transport.h"
+
+struct exec_transport {
+    struct ring_transport base;
+    struct exec_transport_spec spec;
+    MPI_Comm comm;
+    int rank;
+    bool *shares_memory; /* [n_ranks]: on this machine, so that the receiver copies */
+    struct exec_hangar hangar;
+    uint64_t bytes_sent, n_polls;
+};
+
+static inline double exec_transport_now(const struct exec_transport *t)
+{
+    return exec_clock_s() - t->spec.clock_offset_s;
+}
+
+/* Looks at every message in flight once and notes which are done. */
+enum ring_status exec_transport_look(struct exec_transport *t);
+
+/* Does the pending computations, oldest first: up to and with until, or all of them if it is no computation.
+ */
+enum ring_status exec_transport_compute(struct exec_transport *t, const struct exec_flight *until);
+
+#endif
