@@ -65,6 +65,11 @@ struct ring_plan_kind {
     void (*step)(const struct ring_plan *plan, uint32_t rank, uint32_t step, struct ring_plan_step *out);
     /* the ranks that rank ever sends to, ascending, into out (room for n_ranks); returns how many */
     uint32_t (*targets)(const struct ring_plan *plan, uint32_t rank, uint32_t *out);
+    /* Set if the schedule is regular: at any step all ranks post, await and use the same slots, each sends
+     * its messages to one rank and gets them from one, a message is the whole block in hand, and no rank
+     * sends more than one a step. Returns the block that rank has in hand at step; work and bytes follow from
+     * it. models/ prices such a plan without generating every rank's step. */
+    uint32_t (*block)(const struct ring_plan *plan, uint32_t rank, uint32_t step);
 };
 
 struct ring_plan {

@@ -102,4 +102,5 @@ const struct ring_plan_kind ring_plan_ring = {
     .init = ring_init,
     .step = ring_step,
     .targets = ring_targets,
+    .block = block_at,
 };
