@@ -5,6 +5,10 @@
 #ifndef DATA_H
 #define DATA_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/layout.h"
 #include "engine/problem.h"
 

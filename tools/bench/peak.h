@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What one core's floating-point units reach at best, measured: the yardstick that stands beside each figure
+ * of the kernels' bench, because a core's clock drifts by several per cent within minutes. */
+#ifndef PEAK_H
+#define PEAK_H
+
+/* fp32 FLOP/s of independent multiply-adds on registers, the best of a few runs of about a millisecond each,
+ * with the instruction set of the kernel of that name ("tiled-avx512", "tiled-avx2", anything else: the
+ * baseline). The processor must have it. */
+double peak_flop_per_s(const char *kernel_name);
+
+/* CLOCK_MONOTONIC in seconds. */
+double peak_now_s(void);
+
+#endif
