@@ -138,31 +138,68 @@ static enum ring_status play(struct check *check)
     return RING_OK;
 }
 
+static uint64_t visible_pairs(const struct ring_plan *plan, uint32_t rank, uint32_t block)
+{
+    struct ring_shard queries = ring_layout_shard(&plan->layout, rank);
+    struct ring_shard keys = ring_layout_shard(&plan->layout, block);
+
+    return ring_work_count(plan->problem.mask, &queries, &keys).visible_pairs;
+}
+
+/* Each job of the pass was done on every block that the rank's queries see. */
+static enum ring_status check_coverage(struct check *check, uint32_t rank)
+{
+    const struct ring_plan *plan = check->plan;
+    unsigned jobs = (plan->pass != RING_PASS_BACKWARD ? CHECK_FORWARD : 0u) |
+                    (plan->pass != RING_PASS_FORWARD ? CHECK_BACKWARD : 0u);
+
+    for (uint32_t block = 0; block < plan->n_ranks; block++) {
+        uint64_t pairs = visible_pairs(plan, rank, block);
+        if (pairs > 0 && check->ranks[rank].computed[block] != jobs)
+            return check_fault(check, rank,
+                               "block %" PRIu32 " is never computed: %" PRIu64 " visible pairs missing",
+                               block, pairs);
+    }
+    return RING_OK;
+}
+
+/* The own gradient is home, and every rank that sees the block has added to it. */
+static enum ring_status check_gradient(struct check *check, uint32_t rank)
+{
+    const struct ring_plan *plan = check->plan;
+    const struct slot_state *own = &check->ranks[rank].slots[plan->own_gradient_slot];
+    uint32_t n_seeing = 0;
+
+    for (uint32_t other = 0; other < plan->n_ranks; other++)
+        n_seeing += visible_pairs(plan, other, rank) > 0;
+    if (own->block != rank)
+        return check_fault(check, rank, "the rank's own gradient never came home");
+    if (own->n_ranks != n_seeing)
+        return check_fault(check, rank, "%" PRIu32 " ranks added to the gradient, %" PRIu32 " see the block",
+                           own->n_ranks, n_seeing);
+    return RING_OK;
+}
+
 /* What must hold when nobody moves any more: all are through, nothing is left in flight, nothing visible is
  * left uncomputed. */
 static enum ring_status check_end(struct check *check)
 {
     const struct ring_plan *plan = check->plan;
+    enum ring_status status = RING_OK;
 
     for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
         if (check->ranks[rank].step < plan->n_steps)
             return report_deadlock(check);
-    for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
+    for (uint32_t rank = 0; rank < plan->n_ranks && status == RING_OK; rank++) {
         const struct rank_state *state = &check->ranks[rank];
-        struct ring_shard queries = ring_layout_shard(&plan->layout, rank);
         for (uint32_t slot = 0; slot < plan->n_slots; slot++)
             if (state->slots[slot].receiving || state->slots[slot].sending)
                 return check_fault(check, rank, "the message in slot %" PRIu32 " is never waited for", slot);
-        for (uint32_t block = 0; block < plan->n_ranks; block++) {
-            struct ring_shard keys = ring_layout_shard(&plan->layout, block);
-            uint64_t pairs = ring_work_count(plan->problem.mask, &queries, &keys).visible_pairs;
-            if (pairs > 0 && !state->computed[block])
-                return check_fault(check, rank,
-                                   "block %" PRIu32 " is never computed: %" PRIu64 " visible pairs missing",
-                                   block, pairs);
-        }
+        status = check_coverage(check, rank);
+        if (status == RING_OK && plan->pass != RING_PASS_FORWARD)
+            status = check_gradient(check, rank);
     }
-    return RING_OK;
+    return status;
 }
 
 enum ring_status ring_plan_check(const struct ring_plan *plan, struct ring_error *error)

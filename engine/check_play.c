@@ -20,6 +20,16 @@ enum ring_status check_fault(struct check *check, uint32_t rank, const char *for
                      check->plan->kind->name, rank, check->ranks[rank].step, what);
 }
 
+/* What a block's payload must weigh, from the shapes alone. */
+static uint64_t payload_bytes(const struct ring_plan *plan, enum ring_payload payload, uint32_t block)
+{
+    struct ring_problem problem = plan->problem;
+
+    if (payload == RING_GRADIENT && problem.dtype != RING_FP64)
+        problem.dtype = plan->gradient_dtype;
+    return ring_problem_kv_bytes(&problem, ring_layout_shard(&plan->layout, block).tokens);
+}
+
 static enum ring_status check_message(struct check *check, uint32_t rank, const struct ring_message *message,
                                       bool is_send)
 {
@@ -34,10 +44,13 @@ static enum ring_status check_message(struct check *check, uint32_t rank, const 
     if (message->slot >= check->plan->n_slots)
         return check_fault(check, rank, "%s names slot %" PRIu32 " of %" PRIu32, verb, message->slot,
                            check->plan->n_slots);
+    if (message->payload == RING_CONTRIBUTION ||
+        ring_plan_slot(check->plan, message->slot) != message->payload)
+        return check_fault(check, rank, "%s of payload %d names slot %" PRIu32 ", which is for payload %d",
+                           verb, (int)message->payload, message->slot,
+                           (int)ring_plan_slot(check->plan, message->slot));
     if (message->block >= check->plan->n_ranks ||
-        message->bytes !=
-            ring_problem_kv_bytes(&check->plan->problem,
-                                  ring_layout_shard(&check->plan->layout, message->block).tokens))
+        message->bytes != payload_bytes(check->plan, message->payload, message->block))
         return check_fault(check, rank,
                            "%s of block %" PRIu32 " has %" PRIu64 " bytes, which is not that block's size",
                            verb, message->block, message->bytes);
@@ -88,6 +101,45 @@ static enum ring_status post_send(struct check *check, uint32_t rank, const stru
     return RING_OK;
 }
 
+/* A backward computation overwrites the contribution: the last one must have been added. */
+static enum ring_status write_contribution(struct check *check, uint32_t rank)
+{
+    struct rank_state *state = &check->ranks[rank];
+    uint32_t slot = state->now.contribution_slot;
+
+    if (slot >= check->plan->n_slots || ring_plan_slot(check->plan, slot) != RING_CONTRIBUTION)
+        return check_fault(check, rank, "writes its contribution into slot %" PRIu32 ", which is not for it",
+                           slot);
+    if (state->slots[slot].block != CHECK_NOTHING)
+        return check_fault(check, rank, "overwrites its contribution to block %" PRIu32 " before it is added",
+                           state->slots[slot].block);
+    state->slots[slot].block = state->now.block;
+    return RING_OK;
+}
+
+/* The end of a backward step: the contribution joins the gradient of its block. */
+static enum ring_status add_contribution(struct check *check, uint32_t rank)
+{
+    struct rank_state *state = &check->ranks[rank];
+    const struct ring_plan_step *step = &state->now;
+
+    if (step->contribution_slot >= check->plan->n_slots || step->gradient_slot >= check->plan->n_slots)
+        return check_fault(check, rank, "adds slot %" PRIu32 " to slot %" PRIu32 " of %" PRIu32,
+                           step->contribution_slot, step->gradient_slot, check->plan->n_slots);
+    struct slot_state *contribution = &state->slots[step->contribution_slot];
+    struct slot_state *gradient = &state->slots[step->gradient_slot];
+    if (gradient->receiving || gradient->sending)
+        return check_fault(check, rank, "adds to slot %" PRIu32 " while it is in flight",
+                           step->gradient_slot);
+    if (contribution->block != step->block || (!step->begins && gradient->block != step->block))
+        return check_fault(check, rank, "adds to the gradient of block %" PRIu32 " what is not there",
+                           step->block);
+    gradient->n_ranks = step->begins ? 1 : gradient->n_ranks + 1;
+    gradient->block = step->block;
+    contribution->block = CHECK_NOTHING;
+    return RING_OK;
+}
+
 static enum ring_status post_compute(struct check *check, uint32_t rank)
 {
     struct rank_state *state = &check->ranks[rank];
@@ -102,7 +154,8 @@ static enum ring_status post_compute(struct check *check, uint32_t rank)
         return check_fault(check, rank,
                            "computes on block %" PRIu32 " in slot %" PRIu32 ", which does not hold it",
                            step->block, step->slot);
-    if (state->computed[step->block])
+    uint8_t job = step->job == RING_JOB_FORWARD ? CHECK_FORWARD : CHECK_BACKWARD;
+    if (state->computed[step->block] & job)
         return check_fault(check, rank, "block %" PRIu32 " is computed twice", step->block);
     struct ring_shard queries = ring_layout_shard(&check->plan->layout, rank);
     struct ring_shard keys = ring_layout_shard(&check->plan->layout, step->block);
@@ -111,8 +164,8 @@ static enum ring_status post_compute(struct check *check, uint32_t rank)
         return check_fault(check, rank,
                            "block %" PRIu32 " has %" PRIu64 " visible pairs, the plan says %" PRIu64,
                            step->block, work.visible_pairs, step->work.visible_pairs);
-    state->computed[step->block] = 1;
-    return RING_OK;
+    state->computed[step->block] |= job;
+    return job == CHECK_BACKWARD ? write_contribution(check, rank) : RING_OK;
 }
 
 static void remove_pending(struct rank_state *state, size_t i)
@@ -121,13 +174,15 @@ static void remove_pending(struct rank_state *state, size_t i)
         state->pending[i] = state->pending[i + 1];
 }
 
-/* The first unmet message of the wanted direction between rank and peer, at rank; n_pending if none. */
-static size_t find_pending(const struct rank_state *state, uint32_t peer, bool is_send)
+/* The first unmet message of a payload and direction between rank and peer, at rank; n_pending if none. */
+static size_t find_pending(const struct rank_state *state, uint32_t peer, enum ring_payload payload,
+                           bool is_send)
 {
     size_t i = 0;
 
     while (i < state->n_pending &&
-           (state->pending[i].message.peer != peer || state->pending[i].is_send != is_send))
+           (state->pending[i].message.peer != peer || state->pending[i].message.payload != payload ||
+            state->pending[i].is_send != is_send))
         i++;
     return i;
 }
@@ -140,8 +195,9 @@ static enum ring_status match(struct check *check, uint32_t rank)
     for (size_t i = 0; i < state->n_pending;) {
         struct pending mine = state->pending[i];
         struct rank_state *other = &check->ranks[mine.message.peer];
-        size_t j = find_pending(other, rank, !mine.is_send);
-        if (j == other->n_pending || find_pending(state, mine.message.peer, mine.is_send) != i) {
+        size_t j = find_pending(other, rank, mine.message.payload, !mine.is_send);
+        if (j == other->n_pending ||
+            find_pending(state, mine.message.peer, mine.message.payload, mine.is_send) != i) {
             i++;
             continue;
         }
@@ -154,12 +210,14 @@ static enum ring_status match(struct check *check, uint32_t rank)
                 "a send of block %" PRIu32 " (tag %" PRIu32 ", %" PRIu64
                 " bytes) meets a receive of block %" PRIu32 " (tag %" PRIu32 ", %" PRIu64 " bytes)",
                 send->block, send->tag, send->bytes, receive->block, receive->tag, receive->bytes);
-        (mine.is_send ? state : other)->slots[send->slot].sent = true;
+        struct slot_state *sent = &(mine.is_send ? state : other)->slots[send->slot];
+        sent->sent = true;
         struct slot_state *landed = &(mine.is_send ? other : state)->slots[receive->slot];
         landed->received = true;
         landed->block = receive->block;
+        landed->n_ranks = sent->n_ranks;
         remove_pending(state, i);
-        remove_pending(other, find_pending(other, rank, !mine.is_send));
+        remove_pending(other, find_pending(other, rank, mine.message.payload, !mine.is_send));
         i = 0;
     }
     return RING_OK;
@@ -213,6 +271,9 @@ enum ring_status check_end_step(struct check *check, uint32_t rank, bool *ended)
         state->slots[step->await_receive_slots[i]].receiving = false;
     for (uint32_t i = 0; i < step->n_await_sends; i++)
         state->slots[step->await_send_slots[i]].sending = false;
+    enum ring_status status = step->adds ? add_contribution(check, rank) : RING_OK;
+    if (status != RING_OK)
+        return status;
     state->step++;
     state->posted = false;
     *ended = true;

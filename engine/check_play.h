@@ -12,7 +12,8 @@
 
 /* What a slot of a rank holds and does. A message is in flight from its post until it is waited for. */
 struct slot_state {
-    uint32_t block; /* or CHECK_NOTHING */
+    uint32_t block;   /* or CHECK_NOTHING */
+    uint32_t n_ranks; /* a gradient: how many ranks have added to it; it counts and travels with the block */
     bool receiving, received;
     bool sending, sent;
 };
@@ -30,8 +31,10 @@ struct rank_state {
     struct slot_state *slots;
     struct pending *pending; /* in order of posting; at most one per slot and direction */
     size_t n_pending;
-    uint8_t *computed; /* [n_ranks], blocks done */
+    uint8_t *computed; /* [n_ranks], a bit for each job done on the block: CHECK_FORWARD, CHECK_BACKWARD */
 };
+
+enum { CHECK_FORWARD = 1, CHECK_BACKWARD = 2 };
 
 struct check {
     const struct ring_plan *plan;

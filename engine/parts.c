@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * From rows to reasons. The k-th send from a to b meets the k-th receive of b from a; a message could move
- * from the later of the two posts on (or later, where the world says so). Then each step's time outside
- * computation is what its waits covered: before the message could move it is wait, after it transfer. */
+ * From rows to reasons. The k-th send of a payload from a to b meets the k-th receive of b from a; a message
+ * could move from the later of the two posts on (or later, where the world says so). Then each step's time
+ * outside computation is what its waits covered: before the message could move it is wait, after it transfer.
+ */
 #include "engine/parts.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 /* One end of a message, to be sorted so that both ends of a message come to stand at the same index. */
 struct end {
     uint32_t from, to;
+    enum ring_payload payload;
     size_t row; /* also the order of posting */
 };
 
@@ -23,7 +25,7 @@ struct work_area {
     struct end *sends, *receives;
     size_t n_sends, n_receives;
     double *movable_s;         /* [n_rows]: since when a message could move */
-    struct interval *computed; /* [n_ranks][n_steps] */
+    struct interval *computed; /* [n_ranks][n_steps], beside the messages; an add comes after them */
 };
 
 static int compare_ends(const void *a, const void *b)
@@ -34,6 +36,8 @@ static int compare_ends(const void *a, const void *b)
         return x->from < y->from ? -1 : 1;
     if (x->to != y->to)
         return x->to < y->to ? -1 : 1;
+    if (x->payload != y->payload)
+        return x->payload < y->payload ? -1 : 1;
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
@@ -63,9 +67,9 @@ static enum ring_status match_messages(const struct ring_trace *rows, struct wor
     for (size_t i = 0; i < rows->n_rows; i++) {
         const struct ring_trace_row *row = &rows->rows[i];
         if (row->kind == RING_TRACE_SEND)
-            area->sends[area->n_sends++] = (struct end){row->rank, row->peer, i};
+            area->sends[area->n_sends++] = (struct end){row->rank, row->peer, row->payload, i};
         else if (row->kind == RING_TRACE_RECV)
-            area->receives[area->n_receives++] = (struct end){row->peer, row->rank, i};
+            area->receives[area->n_receives++] = (struct end){row->peer, row->rank, row->payload, i};
     }
     if (area->n_sends != area->n_receives)
         return ring_fail(error, RING_BAD_INPUT, "trace: %zu sends but %zu receives", area->n_sends,
@@ -75,7 +79,7 @@ static enum ring_status match_messages(const struct ring_trace *rows, struct wor
     for (size_t i = 0; i < area->n_sends; i++) {
         const struct end *send = &area->sends[i], *receive = &area->receives[i];
         const struct ring_trace_row *out = &rows->rows[send->row], *in = &rows->rows[receive->row];
-        if (send->from != receive->from || send->to != receive->to)
+        if (send->from != receive->from || send->to != receive->to || send->payload != receive->payload)
             return ring_fail(error, RING_BAD_INPUT,
                              "trace: the send of rank %" PRIu32 " to rank %" PRIu32 " at hop %" PRIu32
                              " has no receive",
@@ -102,7 +106,7 @@ static enum ring_status find_steps(const struct ring_trace *rows, uint32_t n_ran
                              i + 1, row->rank, row->step, n_ranks, n_steps);
         size_t cell = (size_t)row->rank * n_steps + row->step;
         parts[cell].end_s = fmax(parts[cell].end_s, row->wait_end_s);
-        if (row->kind == RING_TRACE_COMPUTE)
+        if (row->kind == RING_TRACE_COMPUTE && row->job != RING_JOB_ADD)
             area->computed[cell] = (struct interval){row->begun_s, row->ended_s};
     }
     for (uint32_t rank = 0; rank < n_ranks; rank++) {
@@ -127,7 +131,8 @@ static void account(const struct ring_trace_row *row, double movable_s, struct i
     double begin_s = fmax(step->begin_s, row->wait_begin_s), end_s = fmin(step->end_s, row->wait_end_s);
 
     if (row->kind == RING_TRACE_COMPUTE) {
-        step->compute_s = overlap_s(step->begin_s, step->end_s, computed);
+        step->compute_s +=
+            overlap_s(step->begin_s, step->end_s, (struct interval){row->begun_s, row->ended_s});
         return;
     }
     double split_s = fmin(fmax(movable_s, begin_s), end_s);

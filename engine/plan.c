@@ -48,6 +48,8 @@ enum ring_status ring_plan_init(struct ring_plan *plan, const struct ring_plan_s
         .pass = spec->pass,
         .n_ranks = spec->n_ranks,
         .n_buffers = spec->n_buffers,
+        .gradient_dtype = spec->gradient_dtype,
+        .keep_kv = spec->keep_kv,
     };
     if (!plan->kind)
         return ring_fail(error, RING_BAD_INPUT, "strategy '%s' is unknown, the first known one is '%s'",
@@ -62,6 +64,14 @@ enum ring_status ring_plan_init(struct ring_plan *plan, const struct ring_plan_s
                          "buffers is %" PRIu32
                          ", wanted %d to %d: one block in hand and at least one arriving",
                          plan->n_buffers, RING_MIN_BUFFERS, RING_MAX_BUFFERS);
+    if (plan->gradient_dtype != RING_FP32 && plan->gradient_dtype != plan->problem.dtype)
+        return ring_fail(error, RING_BAD_INPUT, "gradient dtype is %s, wanted fp32 or the problem's %s",
+                         ring_dtype_names[plan->gradient_dtype], ring_dtype_names[plan->problem.dtype]);
+    if (plan->keep_kv && plan->pass != RING_PASS_BOTH)
+        return ring_fail(
+            error, RING_BAD_INPUT,
+            "keep_kv keeps the forward pass's blocks for the backward one: it needs pass 'both', found '%s'",
+            ring_pass_names[plan->pass]);
     remember_work(plan);
     return plan->kind->init(plan, error);
 }
@@ -92,11 +102,41 @@ uint64_t ring_plan_block_bytes(const struct ring_plan *plan, uint32_t block)
     return ring_problem_kv_bytes(&plan->problem, ring_layout_shard(&plan->layout, block).tokens);
 }
 
+uint64_t ring_plan_payload_bytes(const struct ring_plan *plan, enum ring_payload payload, uint32_t block)
+{
+    uint64_t kv_bytes = ring_plan_block_bytes(plan, block);
+    enum ring_dtype dtype = payload == RING_CONTRIBUTION ? RING_FP32 : plan->gradient_dtype;
+
+    if (payload == RING_KV)
+        return kv_bytes;
+    if (plan->problem.dtype == RING_FP64) /* the fp64 reference sums in fp64 */
+        dtype = RING_FP64;
+    return kv_bytes / ring_dtype_bytes(plan->problem.dtype) * ring_dtype_bytes(dtype);
+}
+
+enum ring_payload ring_plan_slot(const struct ring_plan *plan, uint32_t slot)
+{
+    return plan->kind->slot(plan, slot);
+}
+
+uint32_t ring_plan_own_gradient_slot(const struct ring_plan *plan)
+{
+    return plan->own_gradient_slot;
+}
+
 uint64_t ring_plan_slot_bytes(const struct ring_plan *plan, uint32_t rank, uint32_t slot)
 {
-    if (slot == RING_HOME_SLOT)
-        return ring_plan_block_bytes(plan, rank);
-    return ring_problem_kv_bytes(&plan->problem, ring_layout_max_tokens(&plan->layout));
+    bool own = slot == RING_HOME_SLOT || slot == plan->own_gradient_slot;
+    enum ring_payload payload = ring_plan_slot(plan, slot);
+
+    if (own)
+        return ring_plan_payload_bytes(plan, payload, rank);
+    uint64_t most = 0; /* the largest block is the first or the last rank's, see ring_layout_max_tokens */
+    for (int end = 0; end < 2; end++) {
+        uint64_t bytes = ring_plan_payload_bytes(plan, payload, end ? plan->n_ranks - 1 : 0);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 uint64_t ring_plan_bytes_sent(const struct ring_plan *plan, uint32_t rank)

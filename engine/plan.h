@@ -20,39 +20,63 @@
 enum {
     RING_MIN_BUFFERS = 2,
     RING_MAX_BUFFERS = 16,
-    RING_MAX_POSTS = RING_MAX_BUFFERS, /* messages that one step may post or await, each way */
-    RING_TAG_LIMIT = 32768,            /* every tag is below it: the smallest bound MPI promises is 32767 */
+    RING_MAX_POSTS = RING_MAX_BUFFERS + 1, /* messages that one step may post or await, each way */
+    RING_TAG_LIMIT = 32768, /* every tag is below it: the smallest bound MPI promises is 32767 */
 };
 
-/* A slot is a numbered piece of a rank's memory that holds one K/V block. Slot 0 is home: the rank's own K/V,
- * which never moves and is never overwritten. Slots 1..n_buffers are the travelling buffers. */
+/* A slot is a numbered piece of a rank's memory. ring_plan_slot says what each is for. Slot 0 is home: the
+ * rank's own K/V, which never moves and is never overwritten. */
 enum { RING_HOME_SLOT = 0 };
+
+/* What a slot holds and a message carries. */
+enum ring_payload {
+    RING_KV,           /* a block's K and V, in the problem's dtype */
+    RING_GRADIENT,     /* a block's dK and dV, summed over the ranks they have visited, in the plan's gradient
+                          dtype */
+    RING_CONTRIBUTION, /* one rank's own dK and dV for the block in hand, in fp32; never sent */
+};
 
 /* One block on its way over one hop. */
 struct ring_message {
-    uint32_t peer;  /* the other rank */
-    uint32_t tag;   /* < RING_TAG_LIMIT, equal at both ends */
-    uint32_t step;  /* the hop: the sender has the block in hand at this step, the receiver at the next */
-    uint32_t block; /* the rank whose K/V it is */
-    uint32_t slot;  /* where it leaves from or lands, on this side */
+    enum ring_payload payload; /* RING_KV or RING_GRADIENT */
+    uint32_t peer;             /* the other rank */
+    uint32_t tag;              /* < RING_TAG_LIMIT, equal at both ends */
+    uint32_t step;             /* the step that both ends post or await it in: the hop */
+    uint32_t block;            /* the rank whose K/V (or gradient) it is */
+    uint32_t slot;             /* where it leaves from or lands, on this side */
     uint64_t bytes;
 };
 
+/* What a device is asked to do with a block. */
+enum ring_job {
+    RING_JOB_FORWARD,  /* attend own queries to the block's keys; fold into the running (m, l, o) */
+    RING_JOB_BACKWARD, /* add to own dQ; write the block's contribution to dK and dV */
+    RING_JOB_ADD,      /* add a contribution to a gradient that has arrived, or begin one with it */
+};
+
 /* What one rank does in one step, in this order: post the receives, post the sends, post the compute; then
- * wait for the receives in await_receive_slots, the compute, and the sends in await_send_slots. When the step
- * ends, the block of the next step is in hand and the slots of finished sends may be overwritten. */
+ * wait for the receives in await_receive_slots, the compute, and the sends in await_send_slots; then, in a
+ * backward pass, add the contribution to the gradient. When the step ends, the block of the next step is in
+ * hand and the slots of finished sends may be overwritten. */
 struct ring_plan_step {
     uint32_t n_receives, n_sends;
     struct ring_message receives[RING_MAX_POSTS];
     struct ring_message sends[RING_MAX_POSTS];
 
-    bool computes; /* false: every pair is masked (or the step only moves data); the rank only forwards */
-    uint32_t block, slot;  /* the block in hand and where it is */
-    struct ring_work work; /* visible_pairs > 0 exactly if computes */
+    bool computes;     /* false: every pair is masked (or the step only moves data); the rank only forwards */
+    enum ring_job job; /* forward or backward */
+    bool first;        /* the first computation of its pass: a backward one also prepares delta */
+    uint32_t block, slot;       /* the block in hand and where its K/V are */
+    struct ring_work work;      /* visible_pairs > 0 exactly if computes */
+    uint32_t contribution_slot; /* where a backward job writes */
 
     uint32_t n_await_receives, n_await_sends;
     uint32_t await_receive_slots[RING_MAX_POSTS];
     uint32_t await_send_slots[RING_MAX_POSTS];
+
+    bool adds;              /* after the waits: gradient_slot += contribution_slot */
+    bool begins;            /* the gradient's first contribution: gradient_slot = contribution_slot */
+    uint32_t gradient_slot; /* holds (or begins) the gradient of the block in hand */
 };
 
 struct ring_plan;
@@ -60,15 +84,18 @@ struct ring_plan;
 /* One schedule: a row in the table of plan.c. */
 struct ring_plan_kind {
     const char *name; /* "ring": the value of ring.strategy in a scenario */
-    /* RING_BAD_INPUT if the settings do not fit this schedule; sets n_steps and n_slots. */
+    /* RING_BAD_INPUT if the settings do not fit this schedule; sets n_steps, n_slots and own_gradient_slot.
+     */
     enum ring_status (*init)(struct ring_plan *plan, struct ring_error *error);
     void (*step)(const struct ring_plan *plan, uint32_t rank, uint32_t step, struct ring_plan_step *out);
     /* the ranks that rank ever sends to, ascending, into out (room for n_ranks); returns how many */
     uint32_t (*targets)(const struct ring_plan *plan, uint32_t rank, uint32_t *out);
-    /* Set if the schedule is regular: at any step all ranks post, await and use the same slots, each sends
-     * its messages to one rank and gets them from one, a message is the whole block in hand, and no rank
-     * sends more than one a step. Returns the block that rank has in hand at step; work and bytes follow from
-     * it. models/ prices such a plan without generating every rank's step. */
+    /* what a slot is for */
+    enum ring_payload (*slot)(const struct ring_plan *plan, uint32_t slot);
+    /* Set if the forward pass of the schedule is regular: at any step all ranks post, await and use the same
+     * slots, each sends its messages to one rank and gets them from one, a message is the whole block in
+     * hand, and no rank sends more than one a step. Returns the block that rank has in hand at step; work and
+     * bytes follow from it. models/ prices such a plan without generating every rank's step. */
     uint32_t (*block)(const struct ring_plan *plan, uint32_t rank, uint32_t step);
 };
 
@@ -78,9 +105,12 @@ struct ring_plan {
     struct ring_layout layout;
     enum ring_pass pass;
     uint32_t n_ranks;
-    uint32_t n_buffers; /* travelling K/V buffers a rank, >= 2; more receive further ahead */
+    uint32_t n_buffers;             /* travelling K/V buffers a rank, >= 2; more receive further ahead */
+    enum ring_dtype gradient_dtype; /* in which dK and dV travel */
+    bool keep_kv;                   /* pass both: forward keeps every block, backward moves gradients only */
     uint32_t n_steps;
     uint32_t n_slots;            /* slots a rank needs, home included */
+    uint32_t own_gradient_slot;  /* 0: no backward pass */
     struct ring_work by_side[3]; /* memo for even shards: block before, at, after the rank */
     uint64_t even_block_bytes;   /* memo for even shards */
     bool even;                   /* all shards have the same shape, so by_side holds */
@@ -94,6 +124,8 @@ struct ring_plan_spec {
     enum ring_pass pass;
     uint32_t n_ranks;
     uint32_t n_buffers;
+    enum ring_dtype gradient_dtype; /* fp32 or the problem's dtype; matters for backward */
+    bool keep_kv;                   /* matters for both */
 };
 
 /* All schedules, ended by NULL; the first is the default. */
@@ -112,10 +144,21 @@ uint32_t ring_plan_targets(const struct ring_plan *plan, uint32_t rank, uint32_t
 /* Work of rank's queries on a block's keys: ring_work_count with the memo. */
 struct ring_work ring_plan_work(const struct ring_plan *plan, uint32_t rank, uint32_t block);
 
-/* Bytes of a block, as it travels. */
+/* Bytes of a block's K and V, as they travel. */
 uint64_t ring_plan_block_bytes(const struct ring_plan *plan, uint32_t block);
 
-/* Bytes that a slot must hold: the largest block for a travelling buffer, the rank's own for home. */
+/* Bytes of a block's payload: K and V, or dK and dV in the type they have there. */
+uint64_t ring_plan_payload_bytes(const struct ring_plan *plan, enum ring_payload payload, uint32_t block);
+
+/* What a slot < n_slots is for. */
+enum ring_payload ring_plan_slot(const struct ring_plan *plan, uint32_t slot);
+
+/* The slot that holds the rank's own dK and dV, fully summed, when a backward pass has ended; 0 if there is
+ * none. */
+uint32_t ring_plan_own_gradient_slot(const struct ring_plan *plan);
+
+/* Bytes that a slot must hold: the rank's own block for home and the own gradient, the largest block
+ * elsewhere. */
 uint64_t ring_plan_slot_bytes(const struct ring_plan *plan, uint32_t rank, uint32_t slot);
 
 /* Bytes that a rank sends over the whole plan; the invariant that every run is held to. */

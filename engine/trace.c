@@ -9,7 +9,17 @@
 #include <string.h>
 
 static const char *const kind_names[] = {"send", "recv", "compute"};
-enum { N_KINDS = 3 };
+static const char *const payload_names[] = {"kv", "gradient"};
+static const char *const job_names[] = {"forward", "backward", "add"};
+
+/* Index of word among names, or -1. */
+static int find_word(const char *word, const char *const *names, int n_names)
+{
+    for (int i = 0; i < n_names; i++)
+        if (strcmp(word, names[i]) == 0)
+            return i;
+    return -1;
+}
 
 void ring_trace_init(struct ring_trace *trace)
 {
@@ -61,6 +71,7 @@ static struct ring_trace_row message_row(enum ring_trace_kind kind, const struct
 {
     return (struct ring_trace_row){
         .kind = kind,
+        .payload = message->payload,
         .peer = message->peer,
         .step = message->step,
         .block = message->block,
@@ -96,10 +107,11 @@ static enum ring_status trace_post_compute(struct ring_transport *transport, con
     struct ring_tracing *tracing = (struct ring_tracing *)transport;
     struct ring_trace_row row = {
         .kind = RING_TRACE_COMPUTE,
+        .job = task->job,
         .peer = tracing->rank,
         .step = task->step,
         .block = task->block,
-        .amount = task->work.visible_pairs,
+        .amount = task->job == RING_JOB_ADD ? task->gradient.bytes : task->work.visible_pairs,
     };
     enum ring_status status = open_row(tracing, row, request);
 
@@ -144,18 +156,20 @@ void ring_tracing_init(struct ring_tracing *tracing, uint32_t rank, struct ring_
     *tracing = (struct ring_tracing){.base = {.ops = &ops}, .inner = inner, .trace = trace, .rank = rank};
 }
 
-#define HEADER "rank kind peer step block amount post_s wait_begin_s wait_end_s begun_s ended_s\n"
+#define HEADER "rank kind what peer step block amount post_s wait_begin_s wait_end_s begun_s ended_s\n"
 
 enum ring_status ring_trace_write(const struct ring_trace *trace, FILE *file, struct ring_error *error)
 {
     fputs(HEADER, file);
     for (size_t i = 0; i < trace->n_rows; i++) {
         const struct ring_trace_row *row = &trace->rows[i];
+        const char *what =
+            row->kind == RING_TRACE_COMPUTE ? job_names[row->job] : payload_names[row->payload];
         fprintf(file,
-                "%" PRIu32 " %s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64
+                "%" PRIu32 " %s %s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64
                 " %.17g %.17g %.17g %.17g %.17g\n",
-                row->rank, kind_names[row->kind], row->peer, row->step, row->block, row->amount, row->post_s,
-                row->wait_begin_s, row->wait_end_s, row->begun_s, row->ended_s);
+                row->rank, kind_names[row->kind], what, row->peer, row->step, row->block, row->amount,
+                row->post_s, row->wait_begin_s, row->wait_end_s, row->begun_s, row->ended_s);
     }
     return ferror(file) ? ring_fail(error, RING_IO, "the trace could not be written") : RING_OK;
 }
@@ -163,20 +177,21 @@ enum ring_status ring_trace_write(const struct ring_trace *trace, FILE *file, st
 /* False if the line is not a row. */
 static bool parse_row(const char *line, struct ring_trace_row *row)
 {
-    char kind[16];
-    int n_fields =
-        sscanf(line, "%" SCNu32 " %15s %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %lf %lf %lf %lf %lf",
-               &row->rank, kind, &row->peer, &row->step, &row->block, &row->amount, &row->post_s,
-               &row->wait_begin_s, &row->wait_end_s, &row->begun_s, &row->ended_s);
-    if (n_fields != 11)
+    char kind[16], what[16];
+    int n_fields = sscanf(
+        line, "%" SCNu32 " %15s %15s %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %lf %lf %lf %lf %lf",
+        &row->rank, kind, what, &row->peer, &row->step, &row->block, &row->amount, &row->post_s,
+        &row->wait_begin_s, &row->wait_end_s, &row->begun_s, &row->ended_s);
+    int kind_index = find_word(kind, kind_names, 3), payload = find_word(what, payload_names, 2),
+        job = find_word(what, job_names, 3);
+    bool computes = kind_index == RING_TRACE_COMPUTE;
+
+    if (n_fields != 12 || kind_index < 0 || (computes ? job : payload) < 0)
         return false;
-    for (int k = 0; k < N_KINDS; k++) {
-        if (strcmp(kind, kind_names[k]) == 0) {
-            row->kind = (enum ring_trace_kind)k;
-            return true;
-        }
-    }
-    return false;
+    row->kind = (enum ring_trace_kind)kind_index;
+    row->payload = computes ? RING_KV : (enum ring_payload)payload;
+    row->job = computes ? (enum ring_job)job : RING_JOB_FORWARD;
+    return true;
 }
 
 enum ring_status ring_trace_read(struct ring_trace *trace, FILE *file, struct ring_error *error)
@@ -189,7 +204,7 @@ enum ring_status ring_trace_read(struct ring_trace *trace, FILE *file, struct ri
                          (int)sizeof HEADER - 2, HEADER);
     for (size_t number = 2; fgets(line, sizeof line, file); number++) {
         if (!parse_row(line, &row))
-            return ring_fail(error, RING_BAD_INPUT, "trace:%zu: not a row of the 11 fields of the header",
+            return ring_fail(error, RING_BAD_INPUT, "trace:%zu: not a row of the 12 fields of the header",
                              number);
         if (ring_trace_append(trace, &row) != RING_OK)
             return ring_fail(error, RING_NO_MEMORY, "out of memory for a trace of %zu rows", trace->n_rows);

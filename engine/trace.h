@@ -14,11 +14,13 @@ enum ring_trace_kind { RING_TRACE_SEND, RING_TRACE_RECV, RING_TRACE_COMPUTE };
 
 struct ring_trace_row {
     enum ring_trace_kind kind;
+    enum ring_payload payload; /* messages */
+    enum ring_job job;         /* computations */
     uint32_t rank;
     uint32_t peer; /* messages; the rank itself for a computation */
     uint32_t step; /* of the plan, when it was posted; a receive posted ahead carries the hop's own step */
     uint32_t block;
-    uint64_t amount; /* bytes, or visible pairs */
+    uint64_t amount; /* bytes, or visible pairs (an add: bytes) */
     double post_s;
     double wait_begin_s;
     double wait_end_s;

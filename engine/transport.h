@@ -29,13 +29,18 @@ struct ring_buffer {
     uint64_t bytes;
 };
 
-/* Attend rank's own queries to one block of keys and fold the result into the rank's running (m, l, o). */
+/* One job of a rank's device. Blocks are [batch][kv_heads][block's tokens][head_dim], row-major: K then V in
+ * kv, dK then dV in the other two. */
 struct ring_task {
+    enum ring_job job;
     uint32_t rank;
     uint32_t step;
     uint32_t block;
-    struct ring_work work;
-    struct ring_buffer kv; /* K then V, each [batch][kv_heads][block's tokens][head_dim], row-major */
+    bool first;                      /* see struct ring_plan_step; for an add: begins */
+    struct ring_work work;           /* of the attention jobs */
+    struct ring_buffer kv;           /* of the attention jobs */
+    struct ring_buffer contribution; /* fp32; a backward job overwrites it, an add reads it */
+    struct ring_buffer gradient;     /* of the plan's gradient dtype; an add adds to it, or begins it */
 };
 
 /* One operation in flight; the caller's memory, so that posting allocates nothing. A request may not be moved

@@ -142,9 +142,9 @@ static void a_broken_trace_is_refused_with_its_line(void **state)
     FILE *file = tmpfile();
 
     (void)state;
-    fputs("rank kind peer step block amount post_s wait_begin_s wait_end_s begun_s ended_s\n"
-          "0 compute 0 0 0 10 0 0 1 0 1\n"
-          "0 guess 0 0 0 10 0 0 1 0 1\n",
+    fputs("rank kind what peer step block amount post_s wait_begin_s wait_end_s begun_s ended_s\n"
+          "0 compute forward 0 0 0 10 0 0 1 0 1\n"
+          "0 compute guess 0 0 0 10 0 0 1 0 1\n",
           file);
     rewind(file);
     ring_trace_init(&trace);

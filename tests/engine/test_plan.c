@@ -156,6 +156,69 @@ static void uneven_shards_send_their_own_sizes(void **state)
     assert_int_equal(ring_plan_slot_bytes(&plan, 1, 1), 6 * 128);
 }
 
+static void gradients_travel_one_step_behind_their_block_and_come_home(void **state)
+{
+    struct ring_plan_spec spec = spec_of(16, 4);
+    struct ring_plan plan;
+    struct ring_plan_step step;
+
+    (void)state;
+    spec.pass = RING_PASS_BACKWARD;
+    assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+    assert_int_equal(plan.n_steps, 5);
+    ring_plan_step(&plan, 3, 0, &step); /* K/V of block 3 leave at once; its gradient cannot yet */
+    assert_int_equal(step.n_sends, 1);
+    assert_int_equal(step.sends[0].payload, RING_KV);
+    assert_true(step.adds && step.begins);
+    ring_plan_step(&plan, 3, 2, &step); /* block 1 in hand; the gradient of block 2 leaves */
+    assert_int_equal(step.n_sends, 2);
+    assert_int_equal(step.sends[1].payload, RING_GRADIENT);
+    assert_int_equal(step.sends[1].block, 2);
+    assert_int_equal(step.receives[1].block, 1);
+    assert_true(step.adds && !step.begins);
+    ring_plan_step(&plan, 3, 4,
+                   &step); /* the last hop: the gradient of block 0 goes home, that of block 3 comes */
+    assert_false(step.computes || step.adds);
+    assert_int_equal(step.n_sends, 1);
+    assert_int_equal(step.sends[0].peer, 0);
+    assert_int_equal(step.sends[0].block, 0);
+    assert_int_equal(step.receives[0].block, 3);
+    assert_int_equal(step.receives[0].slot, ring_plan_own_gradient_slot(&plan));
+}
+
+/* A block of 65536 / 8 tokens, 8 kv heads of 128, in bf16: 32 MiB of K and V, 64 MiB of dK and dV in fp32. */
+static void backward_bytes_follow_the_formula(void **state)
+{
+    const uint64_t kv = 33554432;
+    const struct {
+        enum ring_pass pass;
+        enum ring_dtype gradient_dtype;
+        bool keep_kv;
+        uint64_t wanted;
+    } cases[] = {
+        {RING_PASS_FORWARD, RING_FP32, false, 7 * kv},
+        {RING_PASS_BACKWARD, RING_FP32, false, 7 * kv + 8 * 2 * kv},
+        {RING_PASS_BACKWARD, RING_BF16, false, 7 * kv + 8 * kv},
+        {RING_PASS_BOTH, RING_FP32, false, 14 * kv + 8 * 2 * kv},
+        {RING_PASS_BOTH, RING_FP32, true, 7 * kv + 8 * 2 * kv},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ring_plan_spec spec = spec_of(65536, 8);
+        struct ring_plan plan;
+        spec.problem.heads = 32;
+        spec.problem.kv_heads = 8;
+        spec.problem.head_dim = 128;
+        spec.problem.dtype = RING_BF16;
+        spec.pass = cases[i].pass;
+        spec.gradient_dtype = cases[i].gradient_dtype;
+        spec.keep_kv = cases[i].keep_kv;
+        assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+        assert_int_equal(ring_plan_bytes_sent(&plan, 3), cases[i].wanted);
+    }
+}
+
 static void nonsense_is_refused_with_the_field_and_what_fits(void **state)
 {
     struct ring_plan plan;
@@ -194,6 +257,8 @@ int main(void)
         cmocka_unit_test(a_ring_of_two_over_a_million_tokens_has_blocks_of_two_gib),
         cmocka_unit_test(tags_stay_small_over_a_hundred_thousand_steps),
         cmocka_unit_test(uneven_shards_send_their_own_sizes),
+        cmocka_unit_test(gradients_travel_one_step_behind_their_block_and_come_home),
+        cmocka_unit_test(backward_bytes_follow_the_formula),
         cmocka_unit_test(nonsense_is_refused_with_the_field_and_what_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,24 @@ static void a_third_buffer_posts_one_receive_further_ahead(void **state)
                               "send2 compute2 -recv2 -compute2 -send2 compute3 -compute3");
 }
 
+static void a_backward_step_adds_after_all_its_waits(void **state)
+{
+    struct ring_recorded calls[MOST_CALLS];
+    struct ring_recording recording;
+    struct ring_plan plan = plan_of(2, 2);
+    char text[512];
+
+    (void)state;
+    plan.pass = RING_PASS_BACKWARD;
+    assert_int_equal(plan.kind->init(&plan, NULL), RING_OK);
+    ring_recording_init(&recording, calls, MOST_CALLS);
+    assert_int_equal(run_over(&recording.base, &plan, 1), RING_OK);
+    script(&recording, text, sizeof text);
+    assert_string_equal(text, "recv0 send0 compute0 -recv0 -compute0 -send0 compute0 -compute0 "
+                              "recv1 send1 compute1 -recv1 -compute1 -send1 compute1 -compute1 "
+                              "recv2 send2 -recv2 -send2");
+}
+
 static void a_failure_of_any_call_ends_the_run_there_with_its_line(void **state)
 {
     struct ring_recorded calls[MOST_CALLS];
@@ -150,6 +168,7 @@ int main(void)
         cmocka_unit_test(each_step_posts_everything_before_it_waits_for_anything),
         cmocka_unit_test(a_rank_that_sees_nothing_only_forwards),
         cmocka_unit_test(a_third_buffer_posts_one_receive_further_ahead),
+        cmocka_unit_test(a_backward_step_adds_after_all_its_waits),
         cmocka_unit_test(a_failure_of_any_call_ends_the_run_there_with_its_line),
         cmocka_unit_test(the_compute_gets_the_block_in_hand_and_its_real_size),
     };
