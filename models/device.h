@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a device costs: seconds for one block of attention, as a breakdown that explains itself. A device is data
- * (models/devices/NAME.yaml, read by config/, or fitted by `ringlab calibrate`); this file only interpolates. */
+ * What a device costs: seconds for one block of attention, as a breakdown that explains itself. A device is
+ * data (models/devices/NAME.yaml, read by config/, or fitted by `ringlab calibrate`); this file only
+ * interpolates. */
 #ifndef MODEL_DEVICE_H
 #define MODEL_DEVICE_H
 
@@ -26,15 +27,16 @@ struct model_curve {
     const char *source;
 };
 
-/* All strings and arrays are owned by whoever made the device (config). 0 means absent unless said otherwise. */
+/* All strings and arrays are owned by whoever made the device (config). 0 means absent unless said otherwise.
+ */
 struct model_device {
     const char *name, *source;
     uint64_t memory_bytes;
-    double memory_bytes_per_s;          /* streams, for the merge */
+    double memory_bytes_per_s;             /* streams, for the merge */
     double peak_flop_per_s[RING_N_DTYPES]; /* dense matrix peak, 0: unknown */
-    double step_s;                      /* host and launch time of each step that computes */
-    double merge_bytes_per_element;     /* memory traffic of folding a block's output into the running one, per
-                                           output element (q_tokens * heads * head_dim); 0: fused in the kernel */
+    double step_s;                         /* host and launch time of each step that computes */
+    double merge_bytes_per_element; /* memory traffic of folding a block's output into the running one, per
+                                       output element (q_tokens * heads * head_dim); 0: fused in the kernel */
     const struct model_curve *curves;
     size_t n_curves;
 };
@@ -43,18 +45,24 @@ struct model_device {
 struct model_block_cost {
     double launch_s, kernel_s, merge_s, total_s;
     double flops;
-    double rate_flop_per_s; /* of the kernel alone */
-    bool outside;           /* the shape lies outside the measured curve, whose end was used */
+    double rate_flop_per_s;          /* of the kernel alone */
+    const struct model_curve *curve; /* where the rate is from; NULL if there was nothing to compute */
+    bool outside;                    /* the shape lies outside the measured curve, whose end was used */
 };
 
-/* FLOPs of both products for so many visible pairs of one head, a multiply-add counted as 2; backward counts the
- * recomputation: 2.5 x. Source: FlashAttention-2 (Dao 2023), section 4.1. */
+/* FLOPs of both products for so many visible pairs of one head, a multiply-add counted as 2; backward counts
+ * the recomputation: 2.5 x. Source: FlashAttention-2 (Dao 2023), section 4.1. */
 double model_attention_flops(uint64_t visible_pairs, const struct ring_problem *problem, enum ring_pass pass);
 
+/* RING_BAD_INPUT, naming device and curve, unless every curve has points that ascend and rates above 0: then
+ * model_device_block can fail only for want of a curve. */
+enum ring_status model_device_check(const struct model_device *device, struct ring_error *error);
+
 /* Time of a block's work for all heads and the batch, pass forward or backward. work.visible_pairs 0 costs 0.
- * owned_q_tokens is how many queries the rank owns (the merge touches the ones that see the block).
- * Bilinear in log2 of the block's shape, clamped at the ends. Picks the curve of the dtype (fp16 and bf16 serve
- * for each other) and the nearest head_dim; RING_BAD_INPUT, saying what the device has, if none has the dtype. */
+ * The rate is bilinear in log2 of the block's shape, clamped at the ends of the curve. The curve is one of
+ * the pass and the dtype (fp16 and bf16 serve for each other), of the block's kind (cut by the mask or full)
+ * if there is one, then of the nearest head_dim. The merge touches the queries that see the block and belongs
+ * to the forward pass. RING_BAD_INPUT, saying what the device has, if no curve serves. */
 enum ring_status model_device_block(const struct model_device *device, const struct ring_problem *problem,
                                     enum ring_pass pass, const struct ring_work *work,
                                     struct model_block_cost *cost, struct ring_error *error);

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * Simulation without a simulator. Where no link and no device is shared, a message never slows another, and the
- * times of a ring are a max-plus recurrence over ranks and steps:
+ * Simulation without a simulator. Where no link and no device is shared, a message never slows another, and
+ * the times are a max-plus recurrence over ranks and steps:
  *
- *   moved(r, s)  = max(the sender's post, the receiver's post, and for a lazy hop the end of its computing) + B / W
- *   begin(r, s+1) = max(computed(r, s), moved(r, s) + L for what r receives, moved(target, s) for what r sends)
+ *   moved  = max(sender's post, receiver's post) + bytes / bandwidth
+ *   end    = max(begin + compute, moved + latency of what the rank receives, moved of what it sends)
  *
- * It plays exactly the waits of struct ring_plan_step, any plan, thousands of times faster than sim/, and refuses
- * where it would be wrong. */
+ * where a lazy message moves from the receiver's wait on, not from its post. It plays exactly the waits of
+ * struct ring_plan_step, of any plan, thousands of times faster than sim/, and refuses where it would be
+ * wrong. */
 #ifndef MODEL_RECURRENCE_H
 #define MODEL_RECURRENCE_H
 
 #include "engine/parts.h"
 #include "models/ring.h"
 
-/* ends_s [n_ranks]: when each rank finished; totals [n_ranks]: each rank's four parts over the whole run (begin 0,
- * end ends_s); steps, if not NULL, [n_ranks][n_steps]. All the caller's. Every rank starts at 0.
- * RING_UNSUPPORTED if ring->shared, with what is shared; RING_DEADLOCK; RING_NO_MEMORY. */
+/* ends_s [n_ranks]: when each rank finished; totals [n_ranks]: each rank's four parts over the whole run
+ * (begin 0, end ends_s); steps, if not NULL, [n_ranks][n_steps]. All the caller's. Every rank starts at 0.
+ * RING_UNSUPPORTED if ring->shared, with what is shared, or if two messages could be on one hop at once;
+ * RING_BAD_INPUT if the plan is not one (see ring_plan_check); RING_DEADLOCK; RING_NO_MEMORY. Memory is a few
+ * words a rank for a plan of regular steps, and a few hundred for others. */
 enum ring_status model_recurrence(const struct model_ring *ring, double *ends_s, struct ring_parts *totals,
                                   struct ring_parts *steps, struct ring_error *error);
 

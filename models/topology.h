@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A cluster as a graph: devices and switches joined by directed links, and the route between two devices. A cable
- * is two links, one each way. Pure data and pure functions; config/ builds it from YAML, sim/ turns it into a
- * platform, price.h turns routes into seconds. */
+ * A cluster as a graph: devices and switches joined by directed links, and the route between two devices. A
+ * cable is two links, one each way. Pure data and pure functions; config/ builds it from YAML, sim/ turns it
+ * into a platform, ring.h turns routes into seconds. */
 #ifndef MODEL_TOPOLOGY_H
 #define MODEL_TOPOLOGY_H
 
@@ -15,13 +15,14 @@
 
 /* Who moves the bytes. WIRE: the link itself (DMA, NIC), beside any computation. RECEIVER: the receiving core
  * copies (shared memory between CPU processes), so a busy core cannot overlap. */
-#define MODEL_MOVERS(X) X(WIRE, "wire") X(RECEIVER, "receiver")
+#define MODEL_MOVERS(X)              X(WIRE, "wire") X(RECEIVER, "receiver")
 #define MODEL_MOVER_ENUM(name, text) MODEL_MOVED_BY_##name,
 enum model_mover { MODEL_MOVERS(MODEL_MOVER_ENUM) MODEL_N_MOVERS };
 #undef MODEL_MOVER_ENUM
 extern const char *const model_mover_names[MODEL_N_MOVERS];
 
-/* A message of at most up_to_bytes sees these figures; classes ascend and the last serves everything larger. */
+/* A message of at most up_to_bytes sees these figures; classes ascend and the last serves everything larger.
+ */
 struct model_size_class {
     uint64_t up_to_bytes;
     double latency_s;
@@ -29,7 +30,7 @@ struct model_size_class {
 };
 
 struct model_link {
-    char *name; /* "node0.gpu3 -> node0.switch" */
+    char *name;        /* "node0.gpu3 -> node0.switch" */
     uint32_t from, to; /* vertices */
     enum model_mover mover;
     const struct model_size_class *classes; /* at least one; may be shared by many links; not owned here */
@@ -37,7 +38,7 @@ struct model_link {
 };
 
 struct model_vertex {
-    char *name; /* "node0.gpu3"; unique */
+    char *name;                        /* "node0.gpu3"; unique */
     const struct model_device *device; /* NULL: a switch. Not owned here. */
 };
 
@@ -58,27 +59,32 @@ struct model_topology {
     size_t n_devices;
     struct model_route *routes;
     size_t n_routes;
-    bool devices_forward; /* routes may pass through other devices (a torus); otherwise only through switches */
+    bool devices_forward; /* routes may pass through other devices (a torus); otherwise only through switches
+                           */
     bool share_devices;   /* natural placement may put several ranks on one device (cores of this machine) */
     uint32_t *out_first;  /* [n_vertices + 1], index into out_links; made by model_topology_index */
     uint32_t *out_links;
 };
 
-/* Builds the adjacency (out_first, out_links in file order). Checks that ends exist, no self loop, no link without
- * positive finite bandwidth. RING_BAD_INPUT, RING_NO_MEMORY. */
+/* Builds the adjacency (out_first, out_links in file order). Checks that ends exist, no self loop, no link
+ * without positive finite bandwidth and finite latency, size classes that ascend, and that each explicit
+ * route leads from its one device to its other. RING_BAD_INPUT, RING_NO_MEMORY; may be called again after
+ * either. */
 enum ring_status model_topology_index(struct model_topology *topology, struct ring_error *error);
 /* Frees everything but devices, size classes and what else is said to be owned elsewhere. */
 void model_topology_fini(struct model_topology *topology);
 
-/* Fewest links; among equals the one whose links come first in the file, so the same every time. Writes at most
- * max_links link indices into out and sets *n_links. RING_BAD_INPUT naming both ends where there is no route;
- * from == to is a route of no links. */
+/* Fewest links; among equals the one whose links come first in the file, so the same every time. Writes at
+ * most max_links link indices into out and sets *n_links. RING_BAD_INPUT naming both ends where there is no
+ * route; from == to is a route of no links. */
 enum ring_status model_topology_route(const struct model_topology *topology, uint32_t from_vertex,
                                       uint32_t to_vertex, uint32_t *out, size_t max_links, size_t *n_links,
                                       struct ring_error *error);
 
-/* RING_BAD_INPUT listing (the first few of) the device pairs with no route between them. */
-enum ring_status model_topology_check_connected(const struct model_topology *topology, struct ring_error *error);
+/* RING_BAD_INPUT listing (the first few of) the ordered device pairs with no route between them. Time is
+ * linear in vertices and links where some switch joins all devices, as in every tree and fat tree. */
+enum ring_status model_topology_check_connected(const struct model_topology *topology,
+                                                struct ring_error *error);
 
 /* The class that serves a message of so many bytes. */
 const struct model_size_class *model_link_class(const struct model_link *link, uint64_t bytes);

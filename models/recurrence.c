@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The door to the recurrence: refuses what it would get wrong, and picks the way to play it. */
+#include "models/recurrence.h"
+
+#include "models/play.h"
+
+enum ring_status model_recurrence(const struct model_ring *ring, double *ends_s, struct ring_parts *totals,
+                                  struct ring_parts *steps, struct ring_error *error)
+{
+    struct model_play play = {.ring = ring, .ends_s = ends_s, .totals = totals, .steps = steps};
+
+    if (ring->shared)
+        return ring_fail(error, RING_UNSUPPORTED,
+                         "the recurrence holds only where nothing is shared, and %s is: simulate the links",
+                         ring->shared_what);
+    enum ring_status status = model_prices_init(&play.prices, ring, error);
+    if (status != RING_OK)
+        return status;
+    for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++)
+        totals[rank] = (struct ring_parts){.begin_s = 0};
+    status = model_play_regular(&play, error);
+    if (status == RING_UNSUPPORTED)
+        status = model_play_dataflow(&play, error);
+    for (uint32_t rank = 0; rank < ring->plan->n_ranks && status == RING_OK; rank++)
+        totals[rank].end_s = ends_s[rank];
+    model_prices_fini(&play.prices);
+    return status;
+}
