@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files people write: scenarios, topologies and devices in YAML, turned into the plain structs of engine/ and
- * models/. Everything a file can get wrong is found here, before anything runs, and reported as one line
+ * The files people write: scenarios, topologies and devices in YAML, turned into the plain structs of engine/
+ * and models/. Everything a file can get wrong is found here, before anything runs, and reported as one line
  * `file:line:column: what was found, what is accepted`. This is the only folder that knows YAML. */
 #ifndef CONFIG_H
 #define CONFIG_H
@@ -12,7 +12,8 @@
 #include "engine/plan.h"
 #include "models/ring.h"
 
-/* data: what the numbers are, for runs on real data. Names as in exec/kernels/data.h ("random", "ramp"), or files. */
+/* data: what the numbers are, for runs on real data. Names as in exec/kernels/data.h ("random", "ramp"), or
+ * files. */
 struct config_data {
     const char *kind; /* "random", "ramp" */
     uint64_t seed;
@@ -29,13 +30,14 @@ struct config_scenario {
     const char *name, *path;
     struct ring_plan_spec plan;
     const struct model_topology *topology;
-    const char *cluster_path;     /* as resolved */
-    const uint32_t *placement;    /* [n_ranks] device index of each rank */
+    const char *cluster;       /* "this-machine", or the file's path from the root: as it is shown */
+    const char *cluster_path;  /* as resolved: what was opened */
+    const uint32_t *placement; /* [n_ranks] device index of each rank */
     struct model_compute compute;
     enum model_progress progress;
     struct config_data data;
     struct config_measure measure;
-    struct config_pool *pool;     /* owns every byte above */
+    struct config_pool *pool; /* owns every byte above */
 };
 
 /* One `--set key.path=value`. The value is read as YAML, so errors in it are reported like a file's. */
@@ -44,8 +46,8 @@ struct config_overrides {
     size_t n_items;
 };
 
-/* Loads a scenario with everything it refers to (paths in it are relative to the file), fills defaults, applies
- * overrides. All or nothing: on failure *out is NULL and error has the line. */
+/* Loads a scenario with everything it refers to (paths in it are relative to the file), fills defaults,
+ * applies overrides. All or nothing: on failure *out is NULL and error has the line. */
 enum ring_status config_scenario_load(const char *path, const struct config_overrides *overrides,
                                       struct config_scenario **out, struct ring_error *error);
 void config_scenario_free(struct config_scenario *scenario);
@@ -62,12 +64,13 @@ struct config_summary {
 };
 enum ring_status config_check(const char *path, struct config_summary *summary, struct ring_error *error);
 
-/* Where `cluster: this-machine` points: $RINGLAB_CACHE, else $XDG_CACHE_HOME/ringlab, else ~/.cache/ringlab; the
- * file this-machine.yaml in it (a topology, whose device file stands beside it). */
+/* Where `cluster: this-machine` points: $RINGLAB_CACHE, else $XDG_CACHE_HOME/ringlab, else ~/.cache/ringlab;
+ * the file this-machine.yaml in it (a topology, whose device file stands beside it). */
 enum ring_status config_cache_path(char *out, size_t size, const char *file, struct ring_error *error);
 
 /* Reads a quantity such as "400 Gbps" or "1.5 us" into SI. Kinds: CONFIG_BYTES_PER_S, CONFIG_SECONDS, ... */
 enum config_unit { CONFIG_SECONDS, CONFIG_BYTES, CONFIG_BYTES_PER_S, CONFIG_FLOP_PER_S };
-enum ring_status config_quantity(const char *text, enum config_unit unit, double *out, struct ring_error *error);
+enum ring_status config_quantity(const char *text, enum config_unit unit, double *out,
+                                 struct ring_error *error);
 
 #endif

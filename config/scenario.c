@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scenarios: sections with their defaults, the cluster that they are put on, and who sits where. */
+#include "config/scenario.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "config/files.h"
+
+/* A scenario as the file has it, before its sections are read. */
+struct draft {
+    const char *name;
+    enum model_progress progress;
+    const struct config_node *problem, *ring, *cluster, *compute, *data, *measure;
+};
+
+static const struct config_field scenario_fields[] = {
+    {.key = "name", .kind = CONFIG_TEXT, .offset = offsetof(struct draft, name)},
+    {.key = "problem", .kind = CONFIG_NODE, .offset = offsetof(struct draft, problem)},
+    {.key = "ring", .kind = CONFIG_NODE, .offset = offsetof(struct draft, ring)},
+    {.key = "cluster",
+     .kind = CONFIG_NODE,
+     .offset = offsetof(struct draft, cluster),
+     .required = true,
+     .hint = "the path of a topology file, or this-machine"},
+    {.key = "compute", .kind = CONFIG_NODE, .offset = offsetof(struct draft, compute)},
+    {.key = "progress",
+     .kind = CONFIG_WORD,
+     .offset = offsetof(struct draft, progress),
+     .words = model_progress_names,
+     .n_words = MODEL_N_PROGRESS},
+    {.key = "data", .kind = CONFIG_NODE, .offset = offsetof(struct draft, data)},
+    {.key = "measure", .kind = CONFIG_NODE, .offset = offsetof(struct draft, measure)},
+};
+
+/* Words and enums are read through one unsigned int. */
+_Static_assert(sizeof(enum ring_dtype) == sizeof(unsigned) && sizeof(enum model_progress) == sizeof(unsigned),
+               "an enum is as wide as an unsigned int");
+
+static const char this_machine[] = "this-machine";
+
+static void read_section(struct config_reader *reader, const struct config_node *node,
+                         const struct config_section *section, void *out)
+{
+    if (node)
+        config_read_fields(reader, node, section->key, section->fields, section->n_fields, out);
+}
+
+/* The value of section.key for a message's place; or the section, or the whole file, as far as they are
+ * there. */
+static const struct config_mark *place(const struct config_node *root, const struct config_node *section,
+                                       const char *key)
+{
+    const struct config_entry *entry = config_find(section, key);
+
+    return entry ? &entry->value->mark : section ? &section->mark : &root->mark;
+}
+
+static void read_problem(struct config_reader *reader, const struct config_node *root,
+                         const struct draft *draft, struct ring_problem *problem)
+{
+    struct ring_error error;
+
+    *problem = (struct ring_problem){
+        .tokens = 65536,
+        .batch = 1,
+        .heads = 32,
+        .head_dim = 128,
+        .dtype = RING_FP32,
+        .mask = RING_MASK_CAUSAL,
+    };
+    read_section(reader, draft->problem, &config_problem_section, problem);
+    if (problem->kv_heads == 0)
+        problem->kv_heads = problem->heads;
+    if (!config_ok(reader))
+        return;
+    enum ring_status status = ring_problem_check(problem, &error);
+    if (status != RING_OK) /* each field is in its range, so it is the two kinds of heads */
+        config_fail_as(reader, status, place(root, draft->problem, "kv_heads"), "%s", error.text);
+}
+
+static void read_compute(struct config_reader *reader, const struct config_node *node,
+                         struct model_compute *out)
+{
+    static const char *const words[] = {"model"};
+    struct config_compute_section section = {.block_s = 0};
+
+    if (node && node->kind == CONFIG_SCALAR)
+        config_read_word(reader, node, "compute", words, 1);
+    else
+        read_section(reader, node, &config_compute_section, &section);
+    *out = (struct model_compute){.block_s = section.block_s, .core_free = section.core == 1};
+}
+
+/* The path of this machine's topology; fails where nobody has measured it yet. */
+static const char *find_this_machine(struct config_reader *reader, const struct config_node *node)
+{
+    char path[4096];
+    struct ring_error error;
+    enum ring_status status = config_cache_path(path, sizeof path, "this-machine.yaml", &error);
+
+    if (status != RING_OK)
+        config_fail_as(reader, status, &node->mark, "%s", error.text);
+    else if (!config_exists(path))
+        config_fail_as(reader, RING_IO, &node->mark,
+                       "this-machine is not calibrated yet: no %s (run `ringlab calibrate` first)", path);
+    return config_ok(reader) ? config_text(reader, "%s", path) : NULL;
+}
+
+static void read_cluster(struct config_reader *reader, const struct config_node *node,
+                         struct config_scenario *scenario)
+{
+    if (!config_is_scalar(reader, node, "cluster"))
+        return;
+    bool here = strcmp(node->text, this_machine) == 0;
+    const char *path = here ? find_this_machine(reader, node) : config_resolve(reader, node);
+    const struct config_node *root = path ? config_load_tree(reader, path, node) : NULL;
+    if (!root)
+        return;
+    scenario->topology = config_read_topology(reader, root);
+    scenario->cluster_path = config_keep_text(reader, path);
+    scenario->cluster = here ? this_machine : config_absolute(reader, path);
+}
+
+/* The device that each name of the list stands for. */
+static void read_placement(struct config_reader *reader, const struct config_node *list,
+                           const struct model_topology *topology, uint32_t *devices)
+{
+    struct config_names names = {.pool = reader->scratch};
+    const struct config_node **taken = config_scratch(reader, topology->n_devices, sizeof *taken);
+
+    for (size_t i = 0; i < topology->n_devices && config_ok(reader); i++)
+        if (!config_names_put(&names, topology->vertices[topology->devices[i]].name, i, NULL))
+            config_fail_memory(reader);
+    for (size_t i = 0; i < list->n && config_ok(reader); i++) {
+        const struct config_node *node = list->items[i];
+        if (!config_is_scalar(reader, node, "placement"))
+            return;
+        const struct config_name *name = config_names_find(&names, node->text);
+        if (!name) {
+            config_fail(reader, &node->mark, "placement %s is no device of %s%s", config_found(reader, node),
+                        topology->name,
+                        config_did_you_mean(reader, config_names_nearest(&names, node->text)));
+            return;
+        }
+        if (taken[name->index] && !topology->share_devices)
+            config_fail(
+                reader, &node->mark,
+                "placement %s is there twice, accepted: every device once (%s does not share_devices)",
+                config_found(reader, node), topology->name);
+        taken[name->index] = node;
+        devices[i] = (uint32_t)name->index;
+    }
+}
+
+/* Who sits where. The number of ranks is ring.devices, else the length of the list, else all the devices. */
+static void place_ranks(struct config_reader *reader, const struct config_node *root,
+                        const struct config_node *ring, const struct config_ring_section *section,
+                        struct config_scenario *scenario)
+{
+    static const char *const words[] = {"natural"};
+    const struct config_node *list = section->placement;
+    uint32_t n_ranks = section->devices;
+    struct ring_error error;
+
+    if (!config_ok(reader))
+        return;
+    if (list && list->kind == CONFIG_SCALAR) {
+        config_read_word(reader, list, "placement", words, 1);
+        list = NULL;
+    } else if (list && !config_is_list(reader, list, "placement")) {
+        return;
+    }
+    if (n_ranks == 0)
+        n_ranks = (uint32_t)(list ? list->n : scenario->topology->n_devices);
+    if (list && list->n != n_ranks)
+        config_fail(reader, &list->mark, "placement: found %zu devices, accepted: %" PRIu32 " (ring.devices)",
+                    list->n, n_ranks);
+    else if (n_ranks == 0)
+        config_fail(reader, &list->mark,
+                    "placement: found an empty list, accepted: natural, or device names");
+    uint32_t *devices = config_keep(reader, n_ranks, sizeof *devices);
+    if (!devices)
+        return;
+    scenario->plan.n_ranks = n_ranks;
+    scenario->placement = devices;
+    if (list) {
+        read_placement(reader, list, scenario->topology, devices);
+        return;
+    }
+    enum ring_status status = model_place_natural(scenario->topology, n_ranks, devices, &error);
+    if (status != RING_OK)
+        config_fail_as(reader, status, place(root, ring, "devices"), "%s", error.text);
+}
+
+/* What only makes sense, or not, when all is known: the engine decides, and we say where in the file it is.
+ */
+static void check_plan(struct config_reader *reader, const struct config_node *root,
+                       const struct draft *draft, const struct ring_plan_spec *spec)
+{
+    struct ring_layout layout = {
+        .kind = spec->layout, .tokens = spec->problem.tokens, .n_ranks = spec->n_ranks};
+    struct ring_plan plan;
+    struct ring_error error;
+
+    if (!config_ok(reader))
+        return;
+    enum ring_status status = ring_layout_check(&layout, &error);
+    if (status != RING_OK) {
+        bool devices = config_find(draft->ring, "devices");
+        config_fail_as(reader, status,
+                       devices ? place(root, draft->ring, "devices") : place(root, draft->problem, "tokens"),
+                       "%s", error.text);
+        return;
+    }
+    status = ring_plan_init(&plan, spec, &error);
+    if (status != RING_OK)
+        config_fail_as(reader, status, place(root, draft->ring, "pass"), "%s", error.text);
+}
+
+static void read_ring(struct config_reader *reader, const struct config_node *root, const struct draft *draft,
+                      struct config_scenario *scenario)
+{
+    struct config_ring_section section = {
+        .buffers = RING_MIN_BUFFERS,
+        .layout = RING_LAYOUT_ZIGZAG,
+        .pass = RING_PASS_FORWARD,
+        .strategy = ring_plan_kinds[0]->name,
+    };
+
+    read_section(reader, draft->ring, &config_ring_section, &section);
+    scenario->plan.strategy = section.strategy;
+    scenario->plan.layout = section.layout;
+    scenario->plan.pass = section.pass;
+    scenario->plan.n_buffers = section.buffers;
+    place_ranks(reader, root, draft->ring, &section, scenario);
+    check_plan(reader, root, draft, &scenario->plan);
+}
+
+/* "scenarios/quickstart.yaml" is named quickstart unless it says otherwise. */
+static const char *name_of_file(struct config_reader *reader, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    const char *name =
+        config_text(reader, "%.*s", (int)(dot && dot > base ? (size_t)(dot - base) : strlen(base)), base);
+
+    return config_keep_text(reader, name);
+}
+
+/* A file of another kind gets a better message than its first unknown key. */
+static void check_kind(struct config_reader *reader, const struct config_node *root)
+{
+    static const char *const others[] = {"topology", "device"};
+
+    for (size_t i = 0; i < CONFIG_N(others); i++) {
+        const struct config_entry *entry = config_find(root, others[i]);
+        if (entry)
+            config_fail(reader, &entry->key->mark, "found a %s, accepted: a scenario (with cluster: FILE)",
+                        others[i]);
+    }
+}
+
+struct config_scenario *config_read_scenario(struct config_reader *reader, const struct config_node *root,
+                                             const char *path)
+{
+    struct draft draft = {.progress = MODEL_PROGRESS_POLL};
+    struct config_scenario *scenario = config_keep(reader, 1, sizeof *scenario);
+
+    check_kind(reader, root);
+    config_read_fields(reader, root, "a scenario", scenario_fields, CONFIG_N(scenario_fields), &draft);
+    if (!config_ok(reader))
+        return NULL;
+    scenario->name = draft.name ? draft.name : name_of_file(reader, path);
+    scenario->path = config_keep_text(reader, path);
+    scenario->progress = draft.progress;
+    scenario->data = (struct config_data){.kind = "random", .seed = 1};
+    scenario->measure =
+        (struct config_measure){.repeats = 5, .warmups = 1, .timeout_s = 60, .kernel = "auto"};
+    read_section(reader, draft.data, &config_data_section, &scenario->data);
+    read_section(reader, draft.measure, &config_measure_section, &scenario->measure);
+    read_compute(reader, draft.compute, &scenario->compute);
+    read_problem(reader, root, &draft, &scenario->plan.problem);
+    read_cluster(reader, draft.cluster, scenario);
+    read_ring(reader, root, &draft, scenario);
+    return config_ok(reader) ? scenario : NULL;
+}
