@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The simulated world: the same engine, one SimGrid actor a rank, over a platform made from the topology. Takes
- * its durations from a struct model_ring; lets flows share links max-min fairly. The only folder that includes
- * simgrid/. */
+ * The simulated world: the same engine, one SimGrid actor a rank, over a platform made from the topology.
+ * Takes its durations from a struct model_ring; lets flows share links max-min fairly. The only folder that
+ * includes simgrid/. */
 #ifndef SIM_H
 #define SIM_H
 
@@ -18,9 +18,10 @@ struct sim_spec {
     const struct ring_compute *compute;
 };
 
-/* Runs in a forked child (SimGrid is one engine a process and aborts on what it does not like). ends_s [n_ranks].
- * traces, if not NULL, [n_ranks], initialised by the caller, rows are appended. Every rank starts at 0.
- * RING_DEADLOCK with who waits for whom at which hop; RING_WORLD if the child died, with its last words. */
+/* Runs in a forked child (SimGrid is one engine a process and aborts on what it does not like). ends_s
+ * [n_ranks]. traces, if not NULL, [n_ranks], initialised by the caller, rows are appended. Every rank starts
+ * at 0. RING_DEADLOCK with who waits for whom at which hop; RING_WORLD if the child died, with its last
+ * words. */
 enum ring_status sim_run(const struct sim_spec *spec, double *ends_s, struct ring_trace *traces,
                          struct ring_error *error);
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The world: starts SimGrid on a ring's platform, seats the ranks, and ends the run when one fails or none
+ * can go on. The options below are what makes simulated times exact. */
+#include "sim/world.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <simgrid/actor.h>
+#include <simgrid/engine.h>
+#include <simgrid/host.h>
+#include <simgrid/semaphore.h>
+#include <simgrid/forward.h> /* version.h needs it */
+#include <simgrid/version.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sim/child.h"
+#include "sim/platform.h"
+
+void sim_world_fail(struct sim_world *world, enum ring_status status, const char *line)
+{
+    if (world->status != RING_OK)
+        return;
+    world->status = ring_fail(&world->error, status, "%s", line);
+    for (uint32_t rank = 0; rank < world->play.ring->plan->n_ranks; rank++) {
+        struct sim_seat *seat = &world->seats[rank];
+        if (!seat->awaits)
+            continue;
+        seat->awaits = NULL;
+        world->n_blocked--;
+        sg_sem_release(seat->gate);
+    }
+}
+
+/* "rank 2 waits for block 1 from rank 1 at hop 3"; as snprintf. */
+static int describe_wait(const struct sim_seat *seat, char *text, size_t size)
+{
+    const struct sim_errand *errand = seat->awaits;
+    const struct ring_message *message = &errand->message;
+
+    if (errand->kind == SIM_COMPUTATION)
+        return snprintf(text, size, "rank %" PRIu32 " waits for its computation", seat->rank);
+    if (errand->hop->target == seat->rank)
+        return snprintf(text, size,
+                        "rank %" PRIu32 " waits for block %" PRIu32 " from rank %" PRIu32 " at hop %" PRIu32,
+                        seat->rank, message->block, errand->rank, message->step);
+    return snprintf(text, size,
+                    "rank %" PRIu32 " waits for rank %" PRIu32 " to take block %" PRIu32 " at hop %" PRIu32,
+                    seat->rank, errand->hop->target, message->block, message->step);
+}
+
+/* All who wait, as many as one line holds. */
+static void describe_deadlock(const struct sim_world *world, char *line, size_t size)
+{
+    const size_t reserve = 32; /* for "; and 4294967295 more" */
+    size_t length = (size_t)snprintf(line, size, "nobody can go on: ");
+    uint32_t n_described = 0;
+
+    for (uint32_t rank = 0; rank < world->play.ring->plan->n_ranks; rank++) {
+        char wait[160];
+        if (!world->seats[rank].awaits)
+            continue;
+        size_t wait_length = (size_t)describe_wait(&world->seats[rank], wait, sizeof wait);
+        if (length + wait_length + reserve > size)
+            break;
+        length += (size_t)snprintf(line + length, size - length, "%s%s", n_described ? "; " : "", wait);
+        n_described++;
+    }
+    if (n_described < world->n_blocked)
+        snprintf(line + length, size - length, "; and %" PRIu32 " more", world->n_blocked - n_described);
+}
+
+void sim_world_check_progress(struct sim_world *world)
+{
+    char line[sizeof world->error.text];
+
+    if (world->status != RING_OK || world->n_blocked == 0 || world->n_errands > 0 ||
+        world->n_blocked + world->n_finished < world->play.ring->plan->n_ranks)
+        return;
+    describe_deadlock(world, line, sizeof line);
+    sim_world_fail(world, RING_DEADLOCK, line);
+}
+
+enum ring_status sim_world_await(struct sim_seat *seat, const struct sim_errand *errand)
+{
+    struct sim_world *world = seat->world;
+
+    if (world->status == RING_OK && !errand->done) {
+        seat->awaits = errand;
+        world->n_blocked++;
+        sim_world_check_progress(world);
+        sg_sem_acquire(seat->gate);
+    }
+    if (world->status != RING_OK)
+        seat->base.error = world->error;
+    return world->status;
+}
+
+static void rank_main(int argc, char **argv)
+{
+    struct sim_seat *seat = sg_actor_self_get_data();
+    struct sim_world *world = seat->world;
+    struct ring_error error = {""};
+
+    (void)argc;
+    (void)argv;
+    enum ring_status status = world->play.body(world->play.context, seat->rank, &seat->base, &error);
+    seat->end_s = simgrid_get_clock();
+    world->n_finished++;
+    if (status != RING_OK)
+        sim_world_fail(world, status, error.text);
+    sim_world_check_progress(world);
+    if (world->n_finished == world->play.ring->plan->n_ranks)
+        sim_couriers_dismiss(world);
+}
+
+/* Gives SimGrid its own argument vector: it eats what it takes for options. */
+static void start_simgrid(bool computes)
+{
+    /* Stacks are only mapped, not touched, but there are two actors a rank; real kernels need room. */
+#ifdef __SANITIZE_ADDRESS__
+    static char small[] = "--cfg=contexts/stack-size:512", large[] = "--cfg=contexts/stack-size:8192";
+#else
+    static char small[] = "--cfg=contexts/stack-size:64", large[] = "--cfg=contexts/stack-size:1024";
+#endif
+    static char name[] = "ringlab", quiet[] = "--log=root.thresh:error", model[] = "--cfg=network/model:CM02",
+                cross[] = "--cfg=network/crosstraffic:0", window[] = "--cfg=network/TCP-gamma:1e30",
+                threads[] = "--cfg=contexts/nthreads:1",
+#if defined __x86_64__ || defined __i386__
+                contexts[] = "--cfg=contexts/factory:raw", /* the fastest; not everywhere */
+#else
+                contexts[] = "--cfg=contexts/guard-size:1", /* the default, said again */
+#endif
+#if SIMGRID_VERSION >= 33400
+        precision[] = "--cfg=precision/timing:1e-12";
+#else
+        precision[] = "--cfg=surf/precision:1e-12";
+#endif
+    char *argv[] = {name, quiet, model, cross, window, threads, contexts, precision, computes ? large : small,
+                    NULL};
+    int argc = (int)(sizeof argv / sizeof *argv) - 1;
+
+    simgrid_init(&argc, argv);
+    sim_child_default_signals();
+}
+
+/* The platform goes through a file without a name. */
+static enum ring_status load_platform(const struct model_ring *ring, struct ring_error *error)
+{
+    char path[64];
+    int fd = memfd_create("ringlab-platform", MFD_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (!file) {
+        if (fd >= 0)
+            close(fd);
+        return ring_fail(error, RING_IO, "no file for the simulator's platform: %s", strerror(errno));
+    }
+    enum ring_status status = sim_platform_write(ring, file, error);
+    if (status == RING_OK) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        simgrid_load_platform(path);
+    }
+    fclose(file);
+    return status;
+}
+
+static void seat_ranks(struct sim_world *world)
+{
+    const struct model_ring *ring = world->play.ring;
+
+    for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++) {
+        struct sim_seat *seat = &world->seats[rank];
+        char name[SIM_HOST_NAME_SIZE];
+        sim_host_name(name, ring->device_of_rank[rank]);
+        seat->world = world;
+        seat->rank = rank;
+        seat->host = sg_host_by_name(name); /* by name: SimGrid's own lists are in no useful order */
+        seat->gate = sg_sem_init(0);
+        sim_transport_init(seat);
+        snprintf(name, sizeof name, "%" PRIu32, rank);
+        sg_actor_t actor = sg_actor_init(name, seat->host);
+        sg_actor_set_data(actor, seat);
+        sg_actor_start(actor, rank_main, 0, NULL);
+    }
+}
+
+enum ring_status sim_world_play(const struct sim_play *play, double *ends_s, struct ring_error *error)
+{
+    uint32_t n_ranks = play->ring->plan->n_ranks;
+    struct sim_world world = {
+        .play = *play,
+        .seats = calloc(n_ranks, sizeof *world.seats),
+        .queues = calloc(play->ring->hop_first[n_ranks] + 1, sizeof *world.queues),
+    };
+    enum ring_status status = RING_OK;
+
+    if (!world.seats || !world.queues)
+        status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " simulated ranks", n_ranks);
+    if (status == RING_OK) {
+        start_simgrid(play->compute != NULL);
+        status = load_platform(play->ring, error);
+    }
+    if (status == RING_OK) {
+        seat_ranks(&world);
+        simgrid_run();
+        status = world.status;
+        if (status != RING_OK)
+            ring_fail(error, status, "%s", world.error.text);
+        else if (world.n_finished < n_ranks)
+            status = ring_fail(error, RING_WORLD,
+                               "the simulation ended with %" PRIu32 " of %" PRIu32 " ranks finished",
+                               world.n_finished, n_ranks);
+    }
+    for (uint32_t rank = 0; rank < n_ranks && status == RING_OK; rank++)
+        ends_s[rank] = world.seats[rank].end_s;
+    free(world.seats);
+    free(world.queues);
+    return status;
+}

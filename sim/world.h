@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The simulated world from inside: one actor a rank, who blocks in its waits; couriers, who carry out errands
+ * (a message's flow, a block's computation) and note when they ended; and the world, who notices when nobody
+ * can go on. Everything happens in one thread, in simulated time; nothing here outlives sim_world_play. */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include <simgrid/forward.h>
+
+#include "engine/transport.h"
+#include "models/ring.h"
+
+/* What a rank does with its transport; error holds the line of a failure. */
+typedef enum ring_status (*sim_body)(void *context, uint32_t rank, struct ring_transport *transport,
+                                     struct ring_error *error);
+
+struct sim_play {
+    const struct model_ring *ring;
+    const struct ring_compute *compute; /* [n_ranks], or NULL: computations only take time */
+    sim_body body;
+    void *context;
+};
+
+/* Plays body on every rank, once in the life of this process (see child.h). ends_s [n_ranks]: when each
+ * rank's body returned. The first failure of a rank ends the run. RING_DEADLOCK with who waits for whom at
+ * which hop. */
+enum ring_status sim_world_play(const struct sim_play *play, double *ends_s, struct ring_error *error);
+
+/* --- for the files of this folder alone --- */
+
+enum sim_errand_kind { SIM_MESSAGE, SIM_COMPUTATION };
+
+/* Something that takes simulated time: a message from its first post to its last wait, or a computation. */
+struct sim_errand {
+    enum sim_errand_kind kind;
+    bool done;
+    double begun_s, ended_s;
+    struct sim_errand *next; /* in its hop's queue, its rank's computations, or the spare ones */
+
+    uint32_t rank;  /* of the computation; the sender of the message */
+    double alone_s; /* the computation's time alone on its device */
+
+    const struct model_hop *hop;
+    struct ring_message message; /* as posted first */
+    bool sent, received;         /* both ends have posted */
+    bool may_move;               /* the receiver lets it: from its post on, or only while it waits (lazy) */
+    const void *from;
+    void *to;
+    uint64_t from_bytes, to_bytes;
+    unsigned n_waits_left;
+};
+
+struct sim_seat {
+    struct ring_transport base;
+    struct sim_world *world;
+    uint32_t rank;
+    sg_host_t host;
+    sg_sem_t gate;                   /* opened when the errand that the rank awaits is done, or all is over */
+    const struct sim_errand *awaits; /* NULL: the rank runs, sleeps or has finished */
+    struct sim_errand *computations; /* posted and not done */
+    double end_s;
+};
+
+struct sim_courier {
+    struct sim_world *world;
+    sg_sem_t gate;
+    struct sim_errand *errand;
+    struct sim_courier *next; /* of the idle ones */
+};
+
+struct sim_world {
+    struct sim_play play;
+    struct sim_seat *seats;
+    struct sim_errand **queues; /* by hop: messages that one end has posted, in order */
+    struct sim_errand *spare;
+    struct sim_courier *idle;
+    uint32_t n_blocked, n_finished,
+        n_errands;           /* ranks in a wait; ranks that returned; errands on their way */
+    enum ring_status status; /* not RING_OK: the run is over */
+    struct ring_error error;
+};
+
+/* Makes seat's transport. */
+void sim_transport_init(struct sim_seat *seat);
+
+/* Sends a courier on an errand; it begins now. */
+void sim_courier_send(struct sim_world *world, struct sim_errand *errand);
+/* Lets all idle couriers go home; the busy ones follow. */
+void sim_couriers_dismiss(struct sim_world *world);
+
+/* The errand has ended now: moves the data, lets whoever awaits it go on. */
+void sim_errand_end(struct sim_world *world, struct sim_errand *errand);
+
+/* Blocks seat's actor until the errand is done. Fails if the run is over, by anybody's fault. */
+enum ring_status sim_world_await(struct sim_seat *seat, const struct sim_errand *errand);
+
+/* Ends the run with a failure, unless it has ended with another before. */
+void sim_world_fail(struct sim_world *world, enum ring_status status, const char *line);
+
+/* To be called when something that could have let a rank go on has come to its end. */
+void sim_world_check_progress(struct sim_world *world);
+
+#endif
