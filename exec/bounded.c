@@ -17,6 +17,9 @@
 #define CROWDED_LAST_NAP_S 100e-6
 #define LAST_NAP_S         1e-3
 
+/* The longest that a rank may work alone. */
+#define ALONE_TIMEOUT_S 3600.0
+
 struct exec_patience exec_patience_begin(const struct exec_bound *bound)
 {
     return (struct exec_patience){bound, exec_clock_s(), FIRST_NAP_S};
@@ -157,4 +160,14 @@ enum ring_status exec_agree(MPI_Comm comm, const struct exec_bound *bound, enum 
     if (met == RING_OK && error)
         *error = word.error;
     return met == RING_OK ? word.status : met;
+}
+
+enum ring_status exec_agree_when_done(MPI_Comm comm, const struct exec_bound *bound, enum ring_status status,
+                                      struct ring_error *error)
+{
+    struct exec_bound patient = *bound;
+
+    if (patient.timeout_s < ALONE_TIMEOUT_S)
+        patient.timeout_s = ALONE_TIMEOUT_S;
+    return exec_agree(comm, &patient, status, error);
 }

@@ -57,6 +57,9 @@ enum ring_status exec_gather(MPI_Comm comm, const struct exec_bound *bound, cons
  * rank can fail alone, so that all stop together and one of them says why. */
 enum ring_status exec_agree(MPI_Comm comm, const struct exec_bound *bound, enum ring_status status,
                             struct ring_error *error);
+/* The same after work of unequal length, for which the time limit of a hop is no measure. */
+enum ring_status exec_agree_when_done(MPI_Comm comm, const struct exec_bound *bound, enum ring_status status,
+                                      struct ring_error *error);
 /* A block of any length from rank source to rank 0, where it lands in received; a no-op for other ranks and,
  * but for the copy, for source 0. */
 enum ring_status exec_collect(MPI_Comm comm, const struct exec_bound *bound, int source, const void *mine,

@@ -101,15 +101,19 @@ static enum ring_status run_compute(struct exec_transport *t, struct exec_flight
     double begun_s = exec_transport_now(t);
     struct watch watch = {begun_s, begun_s, 0, poll_interval_s(t)};
 
-    if (compute->block_s > 0 && compute->core_free)
+    bool timed = compute->block_s > 0;
+
+    if (timed && flight->task.job == RING_JOB_ADD)
+        timed = false; /* the fixed time is that of the attention; adding gradients is not */
+    else if (timed && compute->core_free)
         status = compute_napping(t, &watch);
-    else if (compute->block_s > 0)
+    else if (timed)
         status = compute_spinning(t, &watch);
     else if (compute->kernel)
         status = compute_pieces(t, flight, &watch);
     flight->begun_s = begun_s;
     flight->ended_s = exec_transport_now(t) - watch.polling_s;
-    if (compute->block_s > 0)
+    if (timed)
         flight->ended_s = begun_s + compute->block_s;
     flight->done = status == RING_OK;
     return status;

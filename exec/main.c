@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `ringlab-rank`: one rank of a real run. `ringlab` starts it through mpirun; anyone may start it with an
+ * mpirun or srun of their own, on as many machines as they like, or without either as a single rank.
+ * Arguments, signals and the way out are here; what a rank does is in session.c, measure.c, verify.c and
+ * calibrate.c. */
+#include <argp.h>
+#include <inttypes.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exec/calibrate.h"
+#include "exec/measure.h"
+#include "exec/verify.h"
+
+enum { EXIT_BAD_INPUT = 1, EXIT_USAGE = 2, EXIT_WORLD = 3 };
+enum { MAX_SETS = 128 };
+
+/* How long the parts outside our own waits (MPI's start and end) may take before the process ends itself. */
+enum { MPI_EDGE_TIMEOUT_S = 60 };
+
+struct options {
+    const char *command, *scenario;
+    const char *sets[MAX_SETS];
+    size_t n_sets;
+    const char *out, *dump, *stamp;
+    uint64_t max_rows;
+    double seconds;
+    bool progress;
+};
+
+enum { KEY_SET = 256, KEY_DUMP, KEY_MAX_ROWS, KEY_PROGRESS, KEY_STAMP, KEY_SECONDS };
+
+static const struct argp_option argp_options[] = {
+    {"set", KEY_SET, "KEY=VALUE", 0, "Override a key of the scenario", 0},
+    {"out", 'o', "FILE", 0, "Write the result there, whole or not at all (default: standard output)", 0},
+    {"dump", KEY_DUMP, "DIR", 0, "verify: write q, k, v, out and lse as .npy files", 0},
+    {"max-rows", KEY_MAX_ROWS, "N", 0, "verify: rows to compare of each head on each rank (0: all)", 0},
+    {"seconds", KEY_SECONDS, "T", 0, "calibrate: time to spend (default: 15)", 0},
+    {"stamp", KEY_STAMP, "TEXT", 0, "calibrate: a line to leave in the files, to recognise them by", 0},
+    {"progress", KEY_PROGRESS, NULL, 0, "Write progress lines even if nobody seems to watch", 0},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct options *options = state->input;
+    char *end = NULL;
+
+    switch (key) {
+    case KEY_SET:
+        if (options->n_sets == MAX_SETS)
+            argp_error(state, "more than %d --set", MAX_SETS);
+        options->sets[options->n_sets++] = argument;
+        return 0;
+    case 'o':
+        options->out = argument;
+        return 0;
+    case KEY_DUMP:
+        options->dump = argument;
+        return 0;
+    case KEY_MAX_ROWS:
+        options->max_rows = strtoull(argument, &end, 10);
+        if (*end || end == argument || *argument == '-')
+            argp_error(state, "--max-rows '%s' is not a whole number", argument);
+        return 0;
+    case KEY_SECONDS:
+        options->seconds = strtod(argument, &end);
+        if (*end || end == argument || !(options->seconds > 0))
+            argp_error(state, "--seconds '%s' is not a time in seconds", argument);
+        return 0;
+    case KEY_STAMP:
+        options->stamp = argument;
+        return 0;
+    case KEY_PROGRESS:
+        options->progress = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num == 0)
+            options->command = argument;
+        else if (state->arg_num == 1)
+            options->scenario = argument;
+        else
+            argp_error(state, "one scenario, please: '%s' is one too many", argument);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {argp_options,
+                                 parse,
+                                 "measure SCENARIO\nverify SCENARIO\ncalibrate",
+                                 "One rank of a real ring-attention run: start it with mpirun or srun.",
+                                 NULL,
+                                 NULL,
+                                 NULL};
+
+/* The launchers tell each process its number before MPI does: on a usage error one of them speaks. */
+static bool is_first_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value)
+            return strcmp(value, "0") == 0;
+    }
+    return true;
+}
+
+static int usage(const char *text)
+{
+    if (is_first_rank())
+        fprintf(stderr, "ringlab-rank: %s (see ringlab-rank --help)\n", text);
+    return EXIT_USAGE;
+}
+
+static volatile sig_atomic_t stop;
+
+static void note_stop(int number)
+{
+    stop = number;
+}
+
+/* MPI's own start and end cannot be bounded from inside: SIGALRM ends the process then. */
+static void too_late(int number)
+{
+    static const char text[] =
+        "ringlab-rank: MPI did not start or end in time: is a rank or a machine gone?\n";
+    (void)number;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(written < 0 ? EXIT_WORLD : EXIT_WORLD);
+}
+
+/* For tests of lost ranks: NAME=rank:hop makes that rank send itself a signal when it is to send that hop. */
+static struct exec_fault read_fault(int rank)
+{
+    static const struct {
+        const char *name;
+        int signal;
+    } faults[] = {{"RINGLAB_TEST_KILL", SIGKILL}, {"RINGLAB_TEST_STOP", SIGSTOP}};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        const char *value = getenv(faults[i].name);
+        int wanted;
+        uint32_t hop;
+        if (value && sscanf(value, "%d:%" SCNu32, &wanted, &hop) == 2 && wanted == rank)
+            return (struct exec_fault){faults[i].signal, hop};
+    }
+    return (struct exec_fault){0, 0};
+}
+
+static enum ring_status run_scenario(const struct options *options, bool *failed_alone,
+                                     struct ring_error *error)
+{
+    struct exec_session session;
+    bool verifies = strcmp(options->command, "verify") == 0;
+    int rank = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    struct exec_session_spec spec = {
+        .comm = MPI_COMM_WORLD,
+        .scenario_path = options->scenario,
+        .overrides = {options->sets, options->n_sets},
+        .needs_data = verifies,
+        .stop = &stop,
+        .fault = read_fault(rank),
+        .progress = options->progress ? stderr : NULL,
+    };
+    enum ring_status status = exec_session_open(&session, &spec, error);
+    if (status != RING_OK)
+        return status;
+    if (verifies) {
+        struct exec_verify_spec verify = {options->out, stdout, options->dump, options->max_rows};
+        status = exec_verify(&session, &verify, error);
+    } else {
+        status = exec_measure(&session, options->out, stdout, error);
+    }
+    *failed_alone = session.failed_alone;
+    exec_session_close(&session);
+    return status;
+}
+
+static enum ring_status run_calibrate(const struct options *options, struct ring_error *error)
+{
+    struct exec_calibrate_spec spec = {
+        .comm = MPI_COMM_WORLD,
+        .seconds = options->seconds,
+        .stamp = options->stamp,
+        .path = options->out,
+        .stop = &stop,
+        .progress = options->progress ? stderr : NULL,
+    };
+    return exec_calibrate(&spec, error);
+}
+
+/* Says why, once, and leaves: together if all ranks know, by force if only this one does. */
+static int leave(enum ring_status status, bool failed_alone, const struct ring_error *error)
+{
+    int rank = 0;
+    int code = status == RING_OK ? 0 : EXIT_WORLD;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (status == RING_BAD_INPUT || status == RING_UNSUPPORTED || status == RING_IO)
+        code = EXIT_BAD_INPUT;
+    bool alone = failed_alone || status == RING_TIMED_OUT || status == RING_WORLD;
+    if (status != RING_OK && (alone || rank == 0))
+        fprintf(stderr, "ringlab-rank: %s\n", error->text);
+    fflush(NULL);
+    if (alone) {
+        alarm(MPI_EDGE_TIMEOUT_S / 10);
+        MPI_Abort(MPI_COMM_WORLD, code);
+    }
+    alarm(MPI_EDGE_TIMEOUT_S);
+    MPI_Finalize();
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.seconds = 15, .max_rows = 0};
+    struct ring_error error = {""};
+    bool failed_alone = false;
+
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, is_first_rank() ? 0 : ARGP_SILENT & ~ARGP_NO_EXIT, NULL, &options) != 0)
+        return EXIT_USAGE;
+    if (!options.command)
+        return usage("what to do? measure, verify or calibrate");
+    bool calibrates = strcmp(options.command, "calibrate") == 0;
+    if (!calibrates && strcmp(options.command, "measure") != 0 && strcmp(options.command, "verify") != 0)
+        return usage("the first argument is measure, verify or calibrate");
+    if (!calibrates && !options.scenario)
+        return usage("which scenario?");
+    options.progress = options.progress || isatty(STDERR_FILENO);
+
+    signal(SIGALRM, too_late);
+    signal(SIGTERM, note_stop);
+    signal(SIGINT, note_stop);
+    exec_clock_sharpen();
+    alarm(MPI_EDGE_TIMEOUT_S);
+    int provided = 0;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+        fprintf(stderr, "ringlab-rank: MPI does not start\n");
+        return EXIT_WORLD;
+    }
+    alarm(0);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    enum ring_status status =
+        calibrates ? run_calibrate(&options, &error) : run_scenario(&options, &failed_alone, &error);
+    return leave(status, failed_alone, &error);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One pass of the engine over an open session, and how all ranks come to leave at the same time. */
+#include "exec/session.h"
+
+#include <stdarg.h>
+
+void exec_progress(const struct exec_session *session, const char *format, ...)
+{
+    if (!session->progress || session->rank != 0)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("ringlab-progress: ", session->progress);
+    vfprintf(session->progress, format, arguments);
+    fputc('\n', session->progress);
+    fflush(session->progress);
+    va_end(arguments);
+}
+
+enum ring_status exec_start_together(struct exec_session *session, double *start_s, struct ring_error *error)
+{
+    const double spin_s = 200e-6, longest_lead_s = 0.2;
+    enum ring_status status = exec_barrier(session->comm, &session->bound, "all ranks to start", error);
+
+    /* The lead must outlast the news of it; where it did not, everyone hears of it and a longer one is tried.
+     */
+    for (double lead_s = 1e-3; status == RING_OK; lead_s *= 2) {
+        *start_s = exec_clock_s() - session->clock.offset_s + lead_s;
+        status = exec_broadcast(session->comm, &session->bound, 0, start_s, sizeof *start_s,
+                                "the time to start", error);
+        double late = exec_clock_s() - session->clock.offset_s > *start_s - 2 * spin_s;
+        if (status == RING_OK)
+            status =
+                exec_maximum(session->comm, &session->bound, &late, 1, "all ranks to know the start", error);
+        late = late > 0 || exec_clock_s() - session->clock.offset_s > *start_s;
+        if (status == RING_OK)
+            status =
+                exec_maximum(session->comm, &session->bound, &late, 1, "all ranks to know the start", error);
+        if (late == 0 || lead_s > longest_lead_s)
+            break;
+    }
+    double left_s;
+    while (status == RING_OK && (left_s = *start_s - (exec_clock_s() - session->clock.offset_s)) > 0)
+        exec_nap(left_s - spin_s);
+    return status;
+}
+
+static enum ring_status run(struct exec_session *session, struct ring_transport *transport,
+                            struct ring_error *error)
+{
+    enum ring_status status = ring_run(&session->plan, (uint32_t)session->rank, &session->memory, transport);
+
+    session->failed_alone = status != RING_OK;
+    if (status != RING_OK && error)
+        *error = transport->error;
+    return status;
+}
+
+enum ring_status exec_dry_run(struct exec_session *session, struct ring_error *error)
+{
+    const struct config_scenario *scenario = session->scenario;
+    struct exec_compute none = {.kernel = NULL};
+    struct exec_compute all = {.kernel = session->kernel ? &session->compute : NULL,
+                               .block_s = session->kernel ? 0 : scenario->compute.block_s,
+                               .core_free = scenario->compute.core_free};
+
+    enum ring_status status =
+        exec_barrier(session->comm, &session->bound, "all ranks to exchange blocks", error);
+    exec_transport_set_compute(session->transport, &none);
+    if (status == RING_OK)
+        status = run(session, exec_transport_base(session->transport), error);
+    exec_transport_set_compute(session->transport, &all);
+    return status;
+}
+
+enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trace, double *start_s,
+                           double *end_s, struct ring_error *error)
+{
+    struct ring_transport *inner = exec_transport_base(session->transport), *transport = inner;
+    struct ring_tracing tracing;
+
+    if (trace) {
+        ring_tracing_init(&tracing, (uint32_t)session->rank, inner, trace);
+        transport = &tracing.base;
+    }
+    if (session->attention)
+        attention_reset(session->attention);
+    enum ring_status status = exec_start_together(session, start_s, error);
+    if (status == RING_OK)
+        status = run(session, transport, error);
+    *end_s = inner->ops->now(inner);
+    return status;
+}

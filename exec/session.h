@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What one rank of a run owns: the scenario and its plan, the memory and the data, the kernel and the
+ * transport. Opened once; measure.c and verify.c then run it as often as they like. */
+#ifndef EXEC_SESSION_H
+#define EXEC_SESSION_H
+
+#include "config/config.h"
+#include "engine/run.h"
+#include "engine/trace.h"
+#include "exec/clock.h"
+#include "exec/kernels/attention.h"
+#include "exec/kernels/data.h"
+#include "exec/transport.h"
+
+struct exec_session_spec {
+    MPI_Comm comm;
+    const char *scenario_path;
+    struct config_overrides overrides;
+    bool needs_data;                   /* computes for real even if the scenario gives blocks a fixed time */
+    const volatile sig_atomic_t *stop; /* set by a signal handler; NULL: none */
+    struct exec_fault fault;
+    FILE *progress; /* rank 0's lines for an onlooker; NULL: none */
+};
+
+struct exec_session {
+    MPI_Comm comm;
+    int rank, n_ranks;
+    struct exec_bound bound;
+    struct exec_clock clock;
+    struct config_scenario *scenario;
+    struct ring_plan plan;
+    struct data_spec data;
+    struct ring_shard shard; /* the rank's own tokens */
+
+    const struct block_kernel *kernel; /* NULL where blocks are timed and no data is needed */
+    struct attention *attention;
+    struct ring_compute compute;
+    void *q;
+    struct ring_memory memory;
+
+    struct exec_transport *transport;
+    bool failed_alone; /* this rank's pass failed, and the others do not know: the way out is to abort */
+    FILE *progress;
+};
+
+/* Collective. Every rank returns the same status and line: that of the lowest rank that failed.
+ * RING_BAD_INPUT for a bad scenario or another number of ranks than it wants. On failure nothing is left
+ * open. */
+enum ring_status exec_session_open(struct exec_session *session, const struct exec_session_spec *spec,
+                                   struct ring_error *error);
+void exec_session_close(struct exec_session *session);
+
+/* "hop 3 of 7" and the like for whoever watches; with a mark in front that the launcher knows. Rank 0 only.
+ */
+void exec_progress(const struct exec_session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* All ranks leave together: agrees on a time a little ahead on the common clock, waits for it and returns it.
+ */
+enum ring_status exec_start_together(struct exec_session *session, double *start_s, struct ring_error *error);
+
+/* Every block goes its way once and nothing is computed: first contact between two ranks costs milliseconds
+ * that no repeat should pay. */
+enum ring_status exec_dry_run(struct exec_session *session, struct ring_error *error);
+
+/* One pass from the empty state; out and lse are left in session->attention. trace may be NULL. */
+enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trace, double *start_s,
+                           double *end_s, struct ring_error *error);
+
+#endif
