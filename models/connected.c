@@ -57,24 +57,28 @@ static bool sees_all_devices(struct reach *reach, uint32_t hub, bool against)
     return true;
 }
 
-/* Tries what the first device can send to: in a connected cluster it is all as good. */
+/* Tries what the first device can send to, up to a few: in a connected cluster one of them nearly always is.
+ */
+enum { TRIED_HUBS = 16 };
 static bool has_hub(struct reach *reach)
 {
     const struct model_topology *topology = reach->topology;
     uint32_t device = topology->devices[0];
+    int n_tried = 0;
 
     if (topology->devices_forward)
         return sees_all_devices(reach, device, false) && sees_all_devices(reach, device, true);
     for (uint32_t i = topology->out_first[device]; i < topology->out_first[device + 1]; i++) {
         uint32_t hub = topology->links[topology->out_links[i]].to;
-        if (topology->vertices[hub].device)
+        if (topology->vertices[hub].device || n_tried++ >= TRIED_HUBS)
             continue;
-        return sees_all_devices(reach, hub, false) && sees_all_devices(reach, hub, true);
+        if (sees_all_devices(reach, hub, false) && sees_all_devices(reach, hub, true))
+            return true;
     }
     return false;
 }
 
-static enum ring_status index_against(const struct model_topology *topology, uint32_t *first, uint32_t *links)
+static void index_against(const struct model_topology *topology, uint32_t *first, uint32_t *links)
 {
     for (size_t i = 0; i < topology->n_links; i++)
         first[topology->links[i].to + 2]++;
@@ -82,7 +86,6 @@ static enum ring_status index_against(const struct model_topology *topology, uin
         first[v] += first[v - 1];
     for (size_t i = 0; i < topology->n_links; i++)
         links[first[topology->links[i].to + 1]++] = (uint32_t)i;
-    return RING_OK;
 }
 
 static enum ring_status try_hub(const struct model_topology *topology, bool *found, struct ring_error *error)

@@ -7,7 +7,7 @@
 
 #include "models/price.h"
 
-/* Regular schedules (see struct ring_plan_kind) need no walk over every rank's every step: rank 0 tells at
+/* Regular schedules need no walk over every rank's every step: rank 0 tells at
  * which steps blocks move, and the block in hand tells how large they are. */
 static enum ring_status count_regular(struct model_ring *ring, struct ring_error *error)
 {
@@ -28,6 +28,15 @@ static enum ring_status count_regular(struct model_ring *ring, struct ring_error
     return RING_OK;
 }
 
+/* Two messages on one hop at the same time share its links. */
+static void note_sharing(struct model_ring *ring, const struct model_hop *hop)
+{
+    if (ring->shared || hop->n_links == 0)
+        return;
+    ring->shared = true;
+    ring->shared_what = ring->topology->links[hop->links[0]].name;
+}
+
 static enum ring_status count_steps(struct model_ring *ring, struct ring_error *error)
 {
     const struct ring_plan *plan = ring->plan;
@@ -44,6 +53,9 @@ static enum ring_status count_steps(struct model_ring *ring, struct ring_error *
                                      ", which is not one of its targets",
                                      plan->kind->name, rank, step.sends[i].peer, s);
                 ring->hops[hop - ring->hops].bytes += (double)step.sends[i].bytes;
+                for (uint32_t j = 0; j < i; j++)
+                    if (step.sends[j].peer == step.sends[i].peer)
+                        note_sharing(ring, hop);
             }
         }
     return RING_OK;
@@ -52,7 +64,7 @@ static enum ring_status count_steps(struct model_ring *ring, struct ring_error *
 enum ring_status model_ring_count_bytes(struct model_ring *ring, struct ring_error *error)
 {
     uint32_t n_ranks = ring->plan->n_ranks, n_hops = ring->hop_first[n_ranks];
-    bool regular = ring->plan->kind->block && n_hops == n_ranks;
+    bool regular = model_is_regular(ring->plan) && n_hops == n_ranks;
 
     ring->link_bytes = calloc(ring->topology->n_links + 1, sizeof *ring->link_bytes);
     if (!ring->link_bytes)
@@ -79,11 +91,11 @@ static double rank_compute_s(const struct model_ring *ring, uint32_t rank)
     double last_s = 0, sum_s = 0;
 
     for (uint32_t s = 0; s < plan->n_steps; s++) {
-        if (plan->kind->block) {
+        if (model_is_regular(plan)) {
             work = ring_plan_work(plan, rank, plan->kind->block(plan, rank, s));
         } else {
             ring_plan_step(plan, rank, s, &step);
-            work = step.work;
+            work = step.computes ? step.work : (struct ring_work){.visible_pairs = 0};
         }
         if (work.q_tokens != last.q_tokens || work.k_tokens != last.k_tokens ||
             work.visible_pairs != last.visible_pairs) {

@@ -26,7 +26,14 @@ void model_prices_fini(struct model_prices *prices);
 /* model_ring_block_s. */
 double model_prices_block_s(struct model_prices *prices, uint32_t rank, const struct ring_work *work);
 
-/* Fills hops[].bytes and link_bytes by walking over the plan; part of model_ring_init. */
+/* Whether kind->block tells all that there is to know of a step, see struct ring_plan_kind. */
+static inline bool model_is_regular(const struct ring_plan *plan)
+{
+    return plan->kind->block && plan->pass == RING_PASS_FORWARD;
+}
+
+/* Fills hops[].bytes and link_bytes by walking over the plan; part of model_ring_init. Sets ring->shared
+ * where a plan puts two messages on one hop at once. */
 enum ring_status model_ring_count_bytes(struct model_ring *ring, struct ring_error *error);
 
 #endif

@@ -16,16 +16,17 @@ struct pattern {
 };
 
 struct sweep {
-    struct pattern *patterns; /* [n_steps] */
-    uint32_t *targets;        /* [n_ranks] */
-    uint32_t *sources;        /* [n_ranks] */
-    double *latency_in_s;     /* [n_ranks] of the hop that ends here */
-    double *block_bytes;      /* [n_blocks] */
-    double *compute_s;        /* [n_ranks] of this step */
-    double *movable_s;        /* [n_ranks] this step's message of each sender: since when it could move */
-    double *moved_s;          /* [n_ranks] and when it had moved */
-    double *begins_s;         /* [n_buffers][n_ranks] when the last steps began, a ring of them */
-    double (*side_s)[3];      /* [n_ranks] even shards: price of a block before, at, after the rank */
+    struct pattern *patterns;  /* [n_steps] */
+    uint32_t *targets;         /* [n_ranks] */
+    uint32_t *sources;         /* [n_ranks] */
+    double *latency_in_s;      /* [n_ranks] of the hop that ends here */
+    double *block_bytes;       /* [n_blocks] */
+    double *compute_s;         /* [n_ranks] of this step */
+    double *movable_s;         /* [n_ranks] this step's message of each sender: since when it could move */
+    double *moved_s;           /* [n_ranks] and when it had moved */
+    double *begins_s;          /* [n_buffers][n_ranks] when the last steps began, a ring of them */
+    double (*side_s)[3];       /* [n_ranks] even shards: price of a block before, at, after the rank */
+    struct ring_shard *shards; /* [n_ranks] uneven shards */
 };
 
 static void release(struct sweep *sweep)
@@ -40,6 +41,7 @@ static void release(struct sweep *sweep)
     free(sweep->moved_s);
     free(sweep->begins_s);
     free(sweep->side_s);
+    free(sweep->shards);
 }
 
 static enum ring_status allocate(struct sweep *sweep, const struct ring_plan *plan, struct ring_error *error)
@@ -57,9 +59,11 @@ static enum ring_status allocate(struct sweep *sweep, const struct ring_plan *pl
         .moved_s = calloc(n, sizeof *sweep->moved_s),
         .begins_s = calloc(n * plan->n_buffers, sizeof *sweep->begins_s),
         .side_s = calloc(n, sizeof *sweep->side_s),
+        .shards = calloc(n, sizeof *sweep->shards),
     };
     if (sweep->patterns && sweep->targets && sweep->sources && sweep->latency_in_s && sweep->block_bytes &&
-        sweep->compute_s && sweep->movable_s && sweep->moved_s && sweep->begins_s && sweep->side_s)
+        sweep->compute_s && sweep->movable_s && sweep->moved_s && sweep->begins_s && sweep->side_s &&
+        sweep->shards)
         return RING_OK;
     return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", plan->n_ranks);
 }
@@ -116,12 +120,13 @@ static bool read_neighbours(const struct model_ring *ring, struct sweep *sweep)
 }
 
 /* Even shards have three shapes of work at most, so each rank's prices are known beforehand. */
-static void price_sides(struct model_play *play, struct sweep *sweep)
+static void prepare_prices(struct model_play *play, struct sweep *sweep)
 {
     const struct ring_plan *plan = play->ring->plan;
 
     for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
         sweep->block_bytes[rank] = (double)ring_plan_block_bytes(plan, rank);
+        sweep->shards[rank] = ring_layout_shard(&plan->layout, rank);
         for (int side = 0; side < 3 && plan->even; side++)
             sweep->side_s[rank][side] = model_prices_block_s(&play->prices, rank, &plan->by_side[side]);
     }
@@ -136,7 +141,8 @@ static void price_step(struct model_play *play, struct sweep *sweep, uint32_t st
         if (plan->even) {
             sweep->compute_s[rank] = sweep->side_s[rank][(block >= rank) + (block > rank)];
         } else {
-            struct ring_work work = ring_plan_work(plan, rank, block);
+            struct ring_work work =
+                ring_work_count(plan->problem.mask, &sweep->shards[rank], &sweep->shards[block]);
             sweep->compute_s[rank] = model_prices_block_s(&play->prices, rank, &work);
         }
     }
@@ -206,13 +212,13 @@ enum ring_status model_play_regular(struct model_play *play, struct ring_error *
     const struct ring_plan *plan = play->ring->plan;
     struct sweep sweep;
 
-    if (!plan->kind->block)
+    if (!model_is_regular(plan))
         return RING_UNSUPPORTED;
     enum ring_status status = allocate(&sweep, plan, error);
     if (status == RING_OK && !(read_patterns(plan, sweep.patterns) && read_neighbours(play->ring, &sweep)))
         status = RING_UNSUPPORTED;
     if (status == RING_OK) {
-        price_sides(play, &sweep);
+        prepare_prices(play, &sweep);
         for (uint32_t s = 0; s < plan->n_steps; s++)
             sweep_step(play, &sweep, s);
         for (uint32_t rank = 0; rank < plan->n_ranks; rank++)

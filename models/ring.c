@@ -41,6 +41,10 @@ static enum ring_status check_devices(const struct model_ring *ring, struct ring
     const struct ring_work any_work = {.q_tokens = 1, .k_tokens = 1, .visible_pairs = 1};
     const struct model_device *last = NULL;
 
+    if (plan->pass == RING_PASS_BOTH)
+        return ring_fail(
+            error, RING_UNSUPPORTED,
+            "pass 'both' has no price yet, wanted 'forward' or 'backward' (one after the other)");
     if (ring->compute.block_s < 0 || !isfinite(ring->compute.block_s))
         return ring_fail(error, RING_BAD_INPUT, "a block takes %g s, wanted more than 0 and finite",
                          ring->compute.block_s);
@@ -203,7 +207,8 @@ static enum ring_status find_routes(struct model_ring *ring, struct ring_error *
     return RING_OK;
 }
 
-/* Whether two hops need one link at once, or two ranks one device. */
+/* Whether two hops need one link at once, or two ranks one device (or, found before, two messages one hop).
+ */
 static enum ring_status find_shared(struct model_ring *ring, struct ring_error *error)
 {
     const struct model_topology *topology = ring->topology;
