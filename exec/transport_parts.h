@@ -9,6 +9,11 @@
 #include "exec/flight.h"
 #include "exec/transport.h"
 
+/* One call to MPI that may have moved something. */
+struct exec_call {
+    double begin_s, end_s;
+};
+
 struct exec_transport {
     struct ring_transport base;
     struct exec_transport_spec spec;
@@ -16,6 +21,7 @@ struct exec_transport {
     int rank;
     bool *shares_memory; /* [n_ranks]: on this machine, so that the receiver copies */
     struct exec_hangar hangar;
+    struct exec_call last_call;
     uint64_t bytes_sent, n_polls;
 };
 
