@@ -106,6 +106,27 @@ static bool refuse(char *why, size_t size, const char *what, enum config_unit un
     return false;
 }
 
+static bool refuse_range(char *why, size_t size, const char *what, enum config_unit unit, bool positive)
+{
+    bool zero = kinds[unit].zero && !positive;
+
+    snprintf(why, size, "%s; accepted: %g to %g %s", what, zero ? 0 : kinds[unit].least, kinds[unit].most,
+             kinds[unit].units[0].name);
+    return false;
+}
+
+/* Why a value is out of range, or NULL. */
+static const char *out_of_range(double value, bool minus, enum config_unit unit, bool positive)
+{
+    if (value < 0 || (minus && value == 0))
+        return "is negative";
+    if (value == 0)
+        return positive || !kinds[unit].zero ? "is zero" : NULL;
+    if (value < kinds[unit].least)
+        return "is too small";
+    return value <= kinds[unit].most ? NULL : "is too large";
+}
+
 /* digits[0..n_digits) with the exponent behind them, times 10^scale->exponent, rounded once. */
 static double convert(const char *text, size_t n_digits, size_t n_number, const struct scale *scale)
 {
@@ -131,6 +152,8 @@ bool config_quantity_parse(const char *text, enum config_unit unit, bool positiv
         return refuse(why, size, "is not a number with a unit", unit);
     if (n_number > LONGEST_NUMBER)
         return refuse(why, size, "has too many digits", unit);
+    if (text[n_number] && strchr("0123456789,.+-_xX", text[n_number]))
+        return refuse(why, size, "is not a number with a unit", unit); /* 1,5 or 0x10 or 1.2.3 */
     const char *name = text + n_number + strspn(text + n_number, " \t");
     if (!name[0]) {
         snprintf(why, size, "has no unit (write e.g. '%.*s %s'); accepted: %s", (int)n_number, text,
@@ -143,14 +166,9 @@ bool config_quantity_parse(const char *text, enum config_unit unit, bool positiv
         return false;
     }
     double value = convert(text, n_digits, n_number, &scale);
-    if (value < 0 || (text[0] == '-' && value == 0))
-        return refuse(why, size, "is negative", unit);
-    if (value == 0 && (positive || !kinds[unit].zero))
-        return refuse(why, size, "is zero", unit);
-    if (!(value <= kinds[unit].most))
-        return refuse(why, size, "is too large", unit);
-    if (value > 0 && value < kinds[unit].least)
-        return refuse(why, size, "is too small", unit);
+    const char *wrong = out_of_range(value, text[0] == '-', unit, positive);
+    if (wrong)
+        return refuse_range(why, size, wrong, unit, positive);
     *out = value;
     return true;
 }

@@ -4,6 +4,7 @@
  * table of fields. */
 #include "config/reader.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,9 @@ uint64_t config_read_count(struct config_reader *reader, const struct config_nod
         return least;
     const char *text = node->text, *found = config_found(reader, node);
     const char *digits = text + (text[0] == '-' ? 1 : 0);
+    errno = 0;
     uint64_t value = strtoull(digits, NULL, 10);
+    bool overflow = errno == ERANGE;
 
     if (!digits[0] || digits[strspn(digits, "0123456789")])
         config_fail(reader, &node->mark,
@@ -53,8 +56,7 @@ uint64_t config_read_count(struct config_reader *reader, const struct config_nod
         config_fail(reader, &node->mark,
                     "%s %s starts with 0, accepted: a decimal number (write e.g. %" PRIu64 ")", what, found,
                     value);
-    else if (digits != text || value < least ||
-             value > most) /* on overflow strtoull gives the largest value */
+    else if (digits != text || overflow || value < least || value > most)
         config_fail(reader, &node->mark, "%s %s is out of range, accepted: %" PRIu64 " to %" PRIu64, what,
                     found, least, most);
     return config_ok(reader) ? value : least;
