@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See cache.h. A stamp in the files says which machine and which way of calibrating they are from. */
+#include "tools/cache.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exec/kernels/block.h"
+#include "tools/file.h"
+#include "tools/ranks.h"
+
+enum {
+    FORMAT = 1,    /* raised when what calibrate measures changes its meaning */
+    MAX_DAYS = 30, /* machines change their ways: kernels, firmware, neighbours */
+    TIMEOUT_S = 180,
+    MAX_BYTES = 64 << 20,
+    PATH_BYTES = 4096,
+};
+
+static const char file_name[] = "this-machine.yaml";
+
+static uint32_t n_processors(void)
+{
+    cpu_set_t set;
+    int n =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint32_t)n : 1;
+}
+
+/* The processor's name for itself, of characters that any file can hold. */
+static void processor_name(char *out, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    snprintf(out, size, "unknown processor");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(out, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
+        break;
+    }
+    if (file != NULL)
+        fclose(file);
+    for (char *at = out; *at != '\0'; at++)
+        if (*at == '"' || *at == '\\' || *at == ':' || *at == '#' || (unsigned char)*at < 0x20)
+            *at = ' ';
+}
+
+/* One line that is the same exactly as long as the figures can be trusted, but for their age. */
+static void make_stamp(char *out, size_t size)
+{
+    char name[200];
+    const struct block_kernel *kernel = block_kernel_find(NULL, RING_FP32, 64);
+    processor_name(name, sizeof name);
+    snprintf(out, size, "calibration %d, %s, %u processors, %s", FORMAT, name, n_processors(),
+             kernel == NULL ? "no kernel" : kernel->name);
+}
+
+enum ring_status tool_cache_calibrate(const struct tool_options *options, struct ring_error *error)
+{
+    char path[PATH_BYTES], place[PATH_BYTES], stamp[320];
+    enum ring_status status = config_cache_path(path, sizeof path, file_name, error);
+    if (status != RING_OK)
+        return status;
+    make_stamp(stamp, sizeof stamp);
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+        status = tool_make_folder(path, error);
+        *slash = '/';
+    }
+    if (status != RING_OK)
+        return status;
+    const char *extra[] = {"--out", path, "--stamp", stamp, NULL};
+    struct tool_ranks ranks = {
+        .task = "calibrate", .extra = extra, .n_ranks = n_processors(), .timeout_s = TIMEOUT_S};
+    status = tool_ranks_run(&ranks, options, place, sizeof place, error);
+    if (status == RING_OK)
+        tool_ranks_forget(place);
+    return status;
+}
+
+/* Why the file cannot be used, as the end of "this machine's calibration is ..."; NULL if it can. */
+static const char *staleness(const char *path)
+{
+    struct stat info;
+    char stamp[320], *text;
+    size_t size;
+    struct ring_error ignored;
+    if (stat(path, &info) != 0)
+        return "missing";
+    if (time(NULL) - info.st_mtime > MAX_DAYS * 86400L)
+        return "over a month old";
+    if (tool_file_read(path, MAX_BYTES, &text, &size, &ignored) != RING_OK)
+        return "unreadable";
+    make_stamp(stamp, sizeof stamp);
+    bool ours = strstr(text, stamp) != NULL;
+    /* A file without a stamp was put there by hand: whoever did that knows why. */
+    bool stamped = strstr(text, "calibration ") != NULL;
+    free(text);
+    return ours || !stamped ? NULL : "of another machine or version";
+}
+
+static enum ring_status recalibrate(const char *why, const char *path, const struct tool_options *options,
+                                    struct ring_error *error)
+{
+    fprintf(stderr, "ringlab: this machine's calibration (%s) is %s: measuring it, about 20 s\n", path, why);
+    return tool_cache_calibrate(options, error);
+}
+
+enum ring_status tool_cache_load(const char *path, const struct config_overrides *overrides,
+                                 const struct tool_options *options, struct config_scenario **out,
+                                 struct ring_error *error)
+{
+    char cached[PATH_BYTES];
+    struct ring_error ignored;
+    bool known = config_cache_path(cached, sizeof cached, file_name, &ignored) == RING_OK;
+    enum ring_status status = config_scenario_load(path, overrides, out, error);
+    if (!known)
+        return status;
+    if (status == RING_IO && access(cached, F_OK) != 0 && strstr(error->text, cached) != NULL) {
+        status = recalibrate("missing", cached, options, error);
+        return status == RING_OK ? config_scenario_load(path, overrides, out, error) : status;
+    }
+    if (status != RING_OK || strcmp((*out)->cluster_path, cached) != 0)
+        return status;
+    const char *why = staleness(cached);
+    if (why == NULL)
+        return RING_OK;
+    if (recalibrate(why, cached, options, error) != RING_OK) {
+        fprintf(stderr, "ringlab: going on with the old figures: %s\n", error->text);
+        return RING_OK;
+    }
+    config_scenario_free(*out);
+    return config_scenario_load(path, overrides, out, error);
+}

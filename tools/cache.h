@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `cluster: this-machine`: the calibrated files in the user's cache folder, made when a scenario asks for
+ * them and they are missing, old, or another machine's. */
+#ifndef TOOL_CACHE_H
+#define TOOL_CACHE_H
+
+#include "config/config.h"
+#include "tools/options.h"
+
+/* config_scenario_load, but for a scenario on this machine, calibrates first where needed and says so on
+ * standard error. */
+enum ring_status tool_cache_load(const char *path, const struct config_overrides *overrides,
+                                 const struct tool_options *options, struct config_scenario **out,
+                                 struct ring_error *error);
+
+/* Measures this machine with a rank on each processor and writes the files. */
+enum ring_status tool_cache_calibrate(const struct tool_options *options, struct ring_error *error);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A comparison as text. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/compare.h"
+#include "tools/report.h"
+#include "tools/table.h"
+#include "tools/units.h"
+
+enum { MAX_STEPS = 16, SHOWN_STEPS = 8 };
+
+#define TIME(seconds) tool_figure(TOOL_SECONDS, seconds).text
+
+/* What the two sides are called. */
+struct sides {
+    const char *first, *second;
+};
+
+static struct sides name_sides(const struct tool_result *predicted, const struct tool_result *measured)
+{
+    if (predicted->n_repeats == 0 && measured->n_repeats > 0)
+        return (struct sides){"predicted", "measured"};
+    return (struct sides){"first", "second"};
+}
+
+static void pair_row(struct tool_table *table, struct tool_unit unit, const char *name, struct tool_pair pair,
+                     double step_s)
+{
+    double difference_s = pair.predicted_s - pair.measured_s;
+    tool_table_cell(table, "%s", name);
+    tool_table_cell(table, "%s", tool_figure_in(unit, pair.predicted_s, 3).text);
+    tool_table_cell(table, "%s", tool_figure_in(unit, pair.measured_s, 3).text);
+    tool_table_cell(table, "%+.3f", difference_s / unit.size);
+    tool_table_cell(table, "%s", tool_signed_percent(tool_pair_error(pair)).text);
+    tool_table_cell(table, "%s", tool_signed_percent(difference_s / step_s).text);
+}
+
+static enum ring_status print_totals(const struct tool_comparison *comparison, struct sides sides, FILE *file)
+{
+    struct tool_table table;
+    double step_s = comparison->all.time.measured_s;
+    struct tool_unit unit = tool_unit_for(TOOL_SECONDS, fmax(step_s, comparison->all.time.predicted_s));
+    char first[32], second[32], difference[32];
+    snprintf(first, sizeof first, "%s %s", sides.first, unit.name);
+    snprintf(second, sizeof second, "%s %s", sides.second, unit.name);
+    snprintf(difference, sizeof difference, "difference %s", unit.name);
+    const char *headers[] = {"<", first, second, difference, "error", "of the step"};
+    tool_table_init(&table, 6, headers);
+    pair_row(&table, unit, "step time", comparison->all.time, step_s);
+    for (enum tool_part part = 0; part < TOOL_N_PARTS; part++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s, mean rank", tool_part_names[part]);
+        pair_row(&table, unit, name, comparison->all.parts[part], step_s);
+    }
+    enum ring_status status = tool_table_print(&table, 2, file);
+    tool_table_fini(&table);
+    return status;
+}
+
+/* Marks the steps to show: all, or the few whose durations differ most. */
+static void choose_steps(const struct tool_comparison *comparison, bool *shown)
+{
+    for (uint32_t i = 0; i < comparison->n_steps; i++)
+        shown[i] = comparison->n_steps <= MAX_STEPS;
+    for (int n = 0; comparison->n_steps > MAX_STEPS && n < SHOWN_STEPS; n++) {
+        uint32_t worst = 0;
+        double worst_s = -1;
+        for (uint32_t i = 0; i < comparison->n_steps; i++) {
+            struct tool_pair time = comparison->steps[i].time;
+            double now_s = fabs(time.predicted_s - time.measured_s);
+            if (!shown[i] && now_s > worst_s) {
+                worst = i;
+                worst_s = now_s;
+            }
+        }
+        shown[worst] = true;
+    }
+}
+
+static void step_row(struct tool_table *table, struct tool_unit unit, uint32_t index,
+                     const struct tool_compared_step *step)
+{
+    tool_table_cell(table, "%" PRIu32, index);
+    tool_table_cell(table, "%s", tool_figure_in(unit, step->time.predicted_s, 3).text);
+    tool_table_cell(table, "%s", tool_figure_in(unit, step->time.measured_s, 3).text);
+    tool_table_cell(table, "%s", tool_signed_percent(tool_pair_error(step->time)).text);
+    for (enum tool_part part = 0; part < TOOL_N_PARTS; part++)
+        tool_table_cell(table, "%+.3f",
+                        (step->parts[part].predicted_s - step->parts[part].measured_s) / unit.size);
+}
+
+static enum ring_status print_steps(const struct tool_comparison *comparison, struct sides sides, FILE *file)
+{
+    struct tool_table table;
+    double longest_s = 0;
+    bool *shown = calloc(comparison->n_steps + 1, sizeof *shown);
+    if (shown == NULL)
+        return RING_NO_MEMORY;
+    for (uint32_t i = 0; i < comparison->n_steps; i++)
+        longest_s = fmax(longest_s,
+                         fmax(comparison->steps[i].time.predicted_s, comparison->steps[i].time.measured_s));
+    struct tool_unit unit = tool_unit_for(TOOL_SECONDS, longest_s);
+    char first[32], second[32];
+    snprintf(first, sizeof first, "%s %s", sides.first, unit.name);
+    snprintf(second, sizeof second, "%s %s", sides.second, unit.name);
+    const char *headers[] = {"step",      first,        second,   "error",
+                             "d compute", "d transfer", "d wait", "d overhead"};
+    tool_table_init(&table, 8, headers);
+    choose_steps(comparison, shown);
+    for (uint32_t i = 0; i < comparison->n_steps; i++)
+        if (shown[i])
+            step_row(&table, unit, i, &comparison->steps[i]);
+    fprintf(file, "\n  Steps of the ring, means over ranks%s; d is the difference in %s\n",
+            comparison->n_steps > MAX_STEPS ? " (those that differ most)" : "", unit.name);
+    enum ring_status status = tool_table_print(&table, 2, file);
+    tool_table_fini(&table);
+    free(shown);
+    return status;
+}
+
+/* "4.1 % below the measured step": how the first stands to the second. */
+static void write_relation(double error, struct sides sides, char *out, size_t size)
+{
+    if (fabs(error) < 0.0005)
+        snprintf(out, size, "equal to the %s step", sides.second);
+    else
+        snprintf(out, size, "%s %s the %s step", tool_percent(fabs(error)).text,
+                 error < 0 ? "below" : "above", sides.second);
+}
+
+void tool_compare_sentence(const struct tool_result *predicted, const struct tool_result *measured,
+                           const struct tool_comparison *comparison, char *out, size_t size)
+{
+    struct sides sides = name_sides(predicted, measured);
+    struct tool_pair part = comparison->all.parts[comparison->worst];
+    double step_s = comparison->all.time.measured_s, difference_s = part.predicted_s - part.measured_s;
+    char where[160] = "", relation[64];
+    write_relation(tool_pair_error(comparison->all.time), sides, relation, sizeof relation);
+    if (fabs(difference_s) <= 1e-6 * step_s) {
+        snprintf(out, size, "The %s step is %s, and so is each part on the mean rank.", sides.first,
+                 relation);
+        return;
+    }
+    if (comparison->steps != NULL && measured->n_ranks > 1)
+        snprintf(where, sizeof where, ", most on rank %" PRIu32 " (%s) and at step %" PRIu32,
+                 comparison->worst_rank, measured->ranks[comparison->worst_rank].device,
+                 comparison->worst_step);
+    snprintf(
+        out, size,
+        "The %s step is %s. Of its parts, %s differs most: %s too %s on the mean rank (%s of the step)%s.",
+        sides.first, relation, tool_part_names[comparison->worst], TIME(fabs(difference_s)),
+        difference_s < 0 ? "short" : "long", tool_percent(fabs(difference_s) / step_s).text, where);
+}
+
+static void print_notes(const char *side, const struct tool_result *result, FILE *file)
+{
+    for (size_t i = 0; i < result->n_notes; i++)
+        fprintf(file, "  note (%s): %s\n", side, result->notes[i]);
+}
+
+/* A machine that runs slower than when it was calibrated makes a right model look wrong; said apart, never
+ * folded into the figures above. */
+static void print_drift(const struct tool_result *measured, const struct tool_comparison *comparison,
+                        FILE *file)
+{
+    struct tool_pair scaled = comparison->all.time;
+    if (!(measured->drift > 0))
+        return;
+    scaled.predicted_s *= measured->drift;
+    fprintf(file,
+            "\n  The kernel ran at %s of its calibrated time just before. A prediction scaled by that would "
+            "say %s "
+            "(error %s); nothing above is scaled.\n",
+            tool_percent(measured->drift).text, TIME(scaled.predicted_s),
+            tool_signed_percent(tool_pair_error(scaled)).text);
+}
+
+enum ring_status tool_compare_print(const struct tool_result *predicted, const struct tool_result *measured,
+                                    const struct tool_comparison *comparison, FILE *file,
+                                    struct ring_error *error)
+{
+    struct sides sides = name_sides(predicted, measured);
+    struct tool_style style = tool_style_for(file);
+    char sentence[512];
+    fprintf(file, "%s%s: %s%s\n", style.bold, sides.first, predicted->question.name, style.off);
+    tool_report_question(predicted, file);
+    fprintf(file, "%s%s: %s%s\n", style.bold, sides.second, measured->question.name, style.off);
+    tool_report_question(measured, file);
+    if (comparison->different != NULL)
+        fprintf(file, "  %snote: the two differ in what was asked (%s)%s\n", style.bad, comparison->different,
+                style.off);
+    fputc('\n', file);
+    if (print_totals(comparison, sides, file) != RING_OK ||
+        (comparison->steps != NULL && print_steps(comparison, sides, file) != RING_OK))
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for the table");
+    tool_compare_sentence(predicted, measured, comparison, sentence, sizeof sentence);
+    fputc('\n', file);
+    tool_report_wrapped(sentence, 2, file);
+    if (measured->n_repeats > 0) {
+        struct tool_spread spread = tool_result_spread(measured);
+        fprintf(file, "  Measured %zu times: %s to %s, median %s.\n", measured->n_repeats, TIME(spread.min_s),
+                TIME(spread.max_s), TIME(spread.median_s));
+    }
+    print_drift(measured, comparison, file);
+    print_notes(sides.first, predicted, file);
+    print_notes(sides.second, measured, file);
+    return RING_OK;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a result says about its question, whoever answers it. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/simulate.h"
+#include "tools/units.h"
+
+static enum ring_status describe_question(struct tool_result *result, const struct tool_setup *setup,
+                                          struct ring_error *error)
+{
+    const struct config_scenario *scenario = setup->scenario;
+    struct tool_question *question = &result->question;
+    uint32_t n = setup->plan.n_ranks;
+    uint32_t *natural = malloc(n * sizeof *natural);
+    struct ring_error ignored;
+    if (natural == NULL)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
+    *question = (struct tool_question){
+        .name = tool_result_keep(result, "%s", scenario->name),
+        .path = tool_result_keep(result, "%s", scenario->path),
+        .cluster = tool_result_keep(result, "%s", scenario->cluster_path),
+        .plan = scenario->plan,
+        .compute = scenario->compute,
+        .progress = scenario->progress,
+        .data = scenario->data,
+        .measure = scenario->measure,
+    };
+    question->plan.strategy = tool_result_keep(result, "%s", setup->plan.kind->name);
+    question->data.kind = tool_result_keep(result, "%s", scenario->data.kind);
+    question->measure.kernel = tool_result_keep(result, "%s", scenario->measure.kernel);
+    question->natural = model_place_natural(scenario->topology, n, natural, &ignored) == RING_OK &&
+                        memcmp(natural, scenario->placement, n * sizeof *natural) == 0;
+    free(natural);
+    return RING_OK;
+}
+
+static void describe_ranks(struct tool_result *result, const struct tool_setup *setup)
+{
+    const struct ring_plan *plan = &setup->plan;
+    const struct model_topology *topology = setup->scenario->topology;
+    struct ring_layout whole_sequence = {RING_LAYOUT_CONTIGUOUS, plan->problem.tokens, 1};
+    struct ring_shard keys = ring_layout_shard(&whole_sequence, 0);
+    result->flops = 0;
+    for (uint32_t i = 0; i < result->n_ranks; i++) {
+        struct tool_rank *rank = &result->ranks[i];
+        const struct model_vertex *vertex =
+            &topology->vertices[topology->devices[setup->scenario->placement[i]]];
+        struct ring_shard queries = ring_layout_shard(&plan->layout, i);
+        rank->device = tool_result_keep(result, "%s", vertex->name);
+        rank->device_memory_bytes = vertex->device->memory_bytes;
+        rank->memory_bytes = model_ring_memory(plan, i).total_bytes;
+        rank->bytes_sent = ring_plan_bytes_sent(plan, i);
+        rank->visible_pairs = ring_work_count(plan->problem.mask, &queries, &keys).visible_pairs;
+        result->flops += model_attention_flops(rank->visible_pairs, &plan->problem, plan->pass) *
+                         plan->problem.batch * plan->problem.heads;
+    }
+}
+
+static enum ring_status describe_links(struct tool_result *result, const struct tool_setup *setup,
+                                       struct ring_error *error)
+{
+    const struct model_ring *ring = &setup->ring;
+    size_t n_links = ring->topology->n_links;
+    double *bytes = calloc(n_links + 1, sizeof *bytes);
+    result->links = calloc(n_links + 1, sizeof *result->links);
+    if (bytes == NULL || result->links == NULL) {
+        free(bytes);
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for %zu links", n_links);
+    }
+    model_ring_link_bytes(ring, bytes);
+    for (size_t i = 0; i < n_links; i++) {
+        if (!(bytes[i] > 0))
+            continue;
+        result->links[result->n_links++] = (struct tool_link){
+            .name = tool_result_keep(result, "%s", ring->topology->links[i].name),
+            .bytes = bytes[i],
+            .busy_s = bytes[i] / ring->link_bytes_per_s[i],
+            .bytes_per_s = ring->link_bytes_per_s[i],
+        };
+    }
+    free(bytes);
+    return RING_OK;
+}
+
+/* The first block whose shape no curve of its rank's device has, in words. A few ranks stand for all: with an
+ * even layout they see the same shapes. */
+static void note_outside(struct tool_result *result, const struct tool_setup *setup)
+{
+    const struct ring_plan *plan = &setup->plan;
+    uint32_t stride = plan->n_ranks <= 64 ? 1 : plan->n_ranks / 3;
+    struct ring_error ignored;
+    for (uint32_t rank = 0; rank < plan->n_ranks; rank += stride) {
+        for (uint32_t block = 0; block < plan->n_ranks; block++) {
+            struct ring_work work = ring_plan_work(plan, rank, block);
+            struct model_block_cost cost = {0};
+            if (model_ring_block(&setup->ring, rank, &work, &cost, &ignored) != RING_OK || !cost.outside)
+                continue;
+            tool_result_note(result,
+                             "blocks of %" PRIu64 " x %" PRIu64
+                             " tokens lie outside the measured curve of %s; the "
+                             "rate at its end (%s) was used",
+                             work.q_tokens, work.k_tokens, result->ranks[rank].device,
+                             tool_figure(TOOL_FLOP_PER_S, cost.rate_flop_per_s).text);
+            return;
+        }
+    }
+}
+
+enum ring_status tool_describe(struct tool_result *result, const struct tool_setup *setup,
+                               struct ring_error *error)
+{
+    enum ring_status status = describe_question(result, setup, error);
+    if (status != RING_OK)
+        return status;
+    describe_ranks(result, setup);
+    result->bound = model_ring_bound(&setup->ring);
+    if (!(setup->scenario->compute.block_s > 0))
+        note_outside(result, setup);
+    return describe_links(result, setup, error);
+}
+
+void tool_add_up(struct tool_result *result, const struct ring_parts *steps)
+{
+    result->time_s = 0;
+    for (uint32_t i = 0; i < result->n_ranks; i++) {
+        struct tool_rank *rank = &result->ranks[i];
+        rank->compute_s = rank->transfer_s = rank->wait_s = rank->overhead_s = rank->end_s = 0;
+        for (uint32_t j = 0; j < result->n_steps; j++) {
+            const struct ring_parts *parts = &steps[(size_t)i * result->n_steps + j];
+            rank->compute_s += parts->compute_s;
+            rank->transfer_s += parts->transfer_s;
+            rank->wait_s += parts->wait_s;
+            rank->overhead_s += parts->overhead_s;
+            rank->end_s = fmax(rank->end_s, parts->end_s);
+        }
+        result->time_s = fmax(result->time_s, rank->end_s);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `ringlab measure`: run for real and report, in the same form as a prediction. */
+#include <stdio.h>
+
+#include "tools/commands.h"
+#include "tools/measured.h"
+#include "tools/report.h"
+#include "tools/simulate.h"
+
+enum ring_status tool_measure(const struct tool_options *options, struct ring_error *error)
+{
+    struct tool_setup setup;
+    struct tool_result result;
+    enum ring_status status = tool_setup_open(&setup, options, error);
+    if (status != RING_OK)
+        return status;
+    bool with_steps = options->steps || setup.plan.n_ranks <= TOOL_STEPS_RANKS;
+    status = tool_measure_run(&setup, options, &result, error);
+    if (status == RING_OK && options->out != NULL)
+        status = tool_result_save(&result, with_steps, options->out, error);
+    if (status == RING_OK)
+        status = options->json ? tool_result_write(&result, with_steps, stdout, error)
+                               : tool_report(&result, stdout, error);
+    tool_result_fini(&result);
+    tool_setup_close(&setup);
+    return status;
+}

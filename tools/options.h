@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line after the command's name, parsed by argp into one struct that every command reads. Each
+ * option exists once; a command says which of them it takes. */
+#ifndef TOOL_OPTIONS_H
+#define TOOL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which options a command takes: bits. */
+enum {
+    TOOL_TAKES_SET = 1 << 0,
+    TOOL_TAKES_WORLD = 1 << 1,
+    TOOL_TAKES_JSON = 1 << 2,
+    TOOL_TAKES_OUT_FILE = 1 << 3,
+    TOOL_TAKES_OUT_FOLDER = 1 << 4,
+    TOOL_TAKES_STEPS = 1 << 5,
+    TOOL_TAKES_SHOW = 1 << 6,
+    TOOL_TAKES_MPI = 1 << 7,
+    TOOL_TAKES_VERIFY = 1 << 8,
+    TOOL_TAKES_PLOT = 1 << 9,
+};
+
+struct tool_options {
+    const char *const *files; /* the arguments that are no options; borrowed, like every string here */
+    size_t n_files;
+    const char **sets; /* --set, in order */
+    size_t n_sets;
+    const char *world; /* "auto" if not given */
+    const char *out;   /* NULL: none */
+    const char *dump;
+    const char *mpirun, *mpi_args;
+    uint64_t max_rows; /* 0: all */
+    bool max_rows_given;
+    bool json, steps, show;
+};
+
+struct tool_command;
+
+/* Parses argv of one command; argv[0] is replaced in messages by "ringlab NAME". Prints help or a usage error
+ * and ends the program (0 or 2) where that is what the arguments ask for. files and sets are the caller's to
+ * free. */
+void tool_options_parse(const struct tool_command *command, int argc, char **argv,
+                        struct tool_options *options);
+
+#endif

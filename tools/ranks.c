@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See ranks.h. */
+#include "tools/ranks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/launch.h"
+#include "tools/units.h"
+
+enum { ALWAYS_ROOM_S = 120 }; /* for MPI's start, data and the reference of verify */
+
+static enum ring_status make_place(char *out, size_t size, struct ring_error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    if (folder == NULL || folder[0] == '\0')
+        folder = "/tmp";
+    int length = snprintf(out, size, "%s/ringlab-XXXXXX", folder);
+    if (length < 0 || (size_t)length + sizeof "/result" > size)
+        return ring_fail(error, RING_IO, "%s: the path is too long", folder);
+    if (mkdtemp(out) == NULL)
+        return ring_fail(error, RING_IO, "%s: %s (TMPDIR says where else)", out, strerror(errno));
+    strcat(out, "/result");
+    return RING_OK;
+}
+
+void tool_ranks_forget(char *out)
+{
+    char *slash = strrchr(out, '/');
+    if (slash == NULL)
+        return;
+    unlink(out);
+    *slash = '\0';
+    rmdir(out);
+    out[0] = '\0';
+}
+
+/* The words after the program's name; ended by NULL. The caller frees the list. */
+static const char **make_arguments(const struct tool_ranks *ranks, const struct tool_options *options,
+                                   const char *out)
+{
+    size_t n = 0, n_extra = 0;
+    while (ranks->extra != NULL && ranks->extra[n_extra] != NULL)
+        n_extra++;
+    const char **list = calloc(n_extra + 2 * options->n_sets + 8, sizeof *list);
+    if (list == NULL)
+        return NULL;
+    list[n++] = ranks->task;
+    if (ranks->scenario != NULL) {
+        list[n++] = ranks->scenario;
+        for (size_t i = 0; i < options->n_sets; i++) {
+            list[n++] = "--set";
+            list[n++] = options->sets[i];
+        }
+        list[n++] = "--out";
+        list[n++] = out;
+    }
+    for (size_t i = 0; i < n_extra; i++)
+        list[n++] = ranks->extra[i];
+    if (isatty(STDERR_FILENO))
+        list[n++] = "--progress";
+    return list;
+}
+
+static enum ring_status launch(const struct tool_launch_spec *spec, struct ring_error *error)
+{
+    static struct tool_launch_outcome outcome; /* large */
+    static char command[sizeof outcome.command];
+    enum ring_status status = tool_launch_command(spec, command, sizeof command, error);
+    if (status != RING_OK)
+        return status;
+    fflush(stdout);
+    fprintf(stderr, "%s\n", command);
+    return tool_launch(spec, &outcome, error);
+}
+
+enum ring_status tool_ranks_run(const struct tool_ranks *ranks, const struct tool_options *options, char *out,
+                                size_t size, struct ring_error *error)
+{
+    enum ring_status status = make_place(out, size, error);
+    if (status != RING_OK) {
+        out[0] = '\0';
+        return status;
+    }
+    const char **arguments = make_arguments(ranks, options, out);
+    struct tool_launch_spec spec = {
+        .n_ranks = ranks->n_ranks,
+        .arguments = arguments,
+        .mpirun = options->mpirun,
+        .mpi_args = options->mpi_args,
+        .timeout_s = ranks->timeout_s,
+        .progress_fd = isatty(STDERR_FILENO) ? STDERR_FILENO : 0,
+    };
+    status = arguments == NULL ? ring_fail(error, RING_NO_MEMORY, "out of memory") : launch(&spec, error);
+    free(arguments);
+    if (status != RING_OK)
+        tool_ranks_forget(out);
+    return status;
+}
+
+/* What the kernel says can be had without swapping; 0 if it does not say. */
+static double available_bytes(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[128];
+    double kib = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return 1024 * kib;
+}
+
+enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct tool_options *options,
+                                struct ring_error *error)
+{
+    double needed = 0, available = available_bytes();
+    if (options->mpi_args != NULL)
+        return RING_OK;
+    for (uint32_t rank = 0; rank < setup->plan.n_ranks; rank++)
+        needed += (double)model_ring_memory(&setup->plan, rank).total_bytes;
+    if (available <= 0 || needed <= available)
+        return RING_OK;
+    return ring_fail(error, RING_BAD_INPUT,
+                     "%s: %u ranks need %s together and this machine has %s free (predict needs none of it; "
+                     "--mpi-args sends ranks to other machines)",
+                     setup->path, setup->plan.n_ranks, tool_figure(TOOL_BYTES, needed).text,
+                     tool_figure(TOOL_BYTES, available).text);
+}
+
+double tool_ranks_timeout(const struct tool_setup *setup)
+{
+    const struct config_measure *measure = &setup->scenario->measure;
+    return measure->timeout_s * (measure->repeats + measure->warmups + 1) + ALWAYS_ROOM_S;
+}

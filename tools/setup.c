@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See setup.h. */
+#include "tools/setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/cache.h"
+
+enum ring_status tool_data_path(const char *file, char *out, size_t size, struct ring_error *error)
+{
+    const char *folder = getenv("RINGLAB_DATA");
+    if (folder == NULL || folder[0] == '\0')
+        folder = RINGLAB_SOURCE_DIR;
+    int length = snprintf(out, size, "%s/%s", folder, file);
+    if (length < 0 || (size_t)length >= size)
+        return ring_fail(error, RING_IO, "%s/%s: the path is too long", folder, file);
+    if (access(out, R_OK) != 0)
+        return ring_fail(error, RING_IO,
+                         "%s is not there: name a scenario, or set RINGLAB_DATA to the folder that "
+                         "holds scenarios/",
+                         out);
+    return RING_OK;
+}
+
+static enum ring_status find_file(const struct tool_options *options, char *out, size_t size,
+                                  struct ring_error *error)
+{
+    if (options->n_files == 0)
+        return tool_data_path("scenarios/quickstart.yaml", out, size, error);
+    int length = snprintf(out, size, "%s", options->files[0]);
+    if (length < 0 || (size_t)length >= size)
+        return ring_fail(error, RING_IO, "the scenario's path is too long");
+    return RING_OK;
+}
+
+static enum ring_status price(struct tool_setup *setup, struct ring_error *error)
+{
+    const struct config_scenario *scenario = setup->scenario;
+    enum ring_status status = ring_plan_init(&setup->plan, &scenario->plan, error);
+    struct model_ring_spec spec = {
+        .plan = &setup->plan,
+        .topology = scenario->topology,
+        .device_of_rank = scenario->placement,
+        .compute = scenario->compute,
+        .progress = scenario->progress,
+    };
+    return status == RING_OK ? model_ring_init(&setup->ring, &spec, error) : status;
+}
+
+enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_options *options,
+                                 struct ring_error *error)
+{
+    struct config_overrides overrides = {options->sets, options->n_sets};
+    memset(setup, 0, sizeof *setup);
+    enum ring_status status = find_file(options, setup->path, sizeof setup->path, error);
+    if (status == RING_OK)
+        status = tool_cache_load(setup->path, &overrides, options, &setup->scenario, error);
+    if (status == RING_OK)
+        status = price(setup, error);
+    if (status != RING_OK && setup->scenario != NULL) {
+        config_scenario_free(setup->scenario);
+        setup->scenario = NULL;
+    }
+    return status;
+}
+
+void tool_setup_close(struct tool_setup *setup)
+{
+    if (setup->scenario == NULL)
+        return;
+    model_ring_fini(&setup->ring);
+    config_scenario_free(setup->scenario);
+    setup->scenario = NULL;
+}

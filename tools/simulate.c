@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See simulate.h. */
+#include "tools/simulate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/recurrence.h"
+#include "sim/sim.h"
+#include "tools/traffic.h"
+#include "tools/verdict.h"
+
+/* Each message alone on its way, as the recurrence plays it. */
+static double moving_alone_s(const struct tool_setup *setup)
+{
+    const struct model_ring *ring = &setup->ring;
+    double moving_s = 0;
+    for (uint32_t rank = 0; rank < setup->plan.n_ranks; rank++) {
+        for (uint32_t step = 0; step < setup->plan.n_steps; step++) {
+            struct ring_plan_step now;
+            ring_plan_step(&setup->plan, rank, step, &now);
+            for (uint32_t i = 0; i < now.n_sends; i++) {
+                const struct model_hop *hop = model_ring_hop(ring, rank, now.sends[i].peer);
+                moving_s += hop->latency_s;
+                if (!isinf(hop->bytes_per_s))
+                    moving_s += (double)now.sends[i].bytes / hop->bytes_per_s;
+            }
+        }
+    }
+    return moving_s;
+}
+
+static enum ring_status by_recurrence(const struct tool_setup *setup, bool with_steps,
+                                      struct tool_result *result, struct ring_error *error)
+{
+    uint32_t n = setup->plan.n_ranks;
+    double *ends_s = calloc(n, sizeof *ends_s);
+    struct ring_parts *totals = calloc(n, sizeof *totals);
+    enum ring_status status = tool_result_allocate(result, n, setup->plan.n_steps, with_steps, error);
+    if (status == RING_OK && (ends_s == NULL || totals == NULL))
+        status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
+    if (status == RING_OK)
+        status = model_recurrence(&setup->ring, ends_s, totals, result->steps, error);
+    for (uint32_t i = 0; status == RING_OK && i < n; i++) {
+        struct tool_rank *rank = &result->ranks[i];
+        rank->compute_s = totals[i].compute_s;
+        rank->transfer_s = totals[i].transfer_s;
+        rank->wait_s = totals[i].wait_s;
+        rank->overhead_s = totals[i].overhead_s;
+        rank->end_s = ends_s[i];
+        result->time_s = fmax(result->time_s, ends_s[i]);
+    }
+    free(ends_s);
+    free(totals);
+    if (status != RING_OK)
+        return status;
+    result->moving_s = moving_alone_s(setup);
+    result->world = "recurrence";
+    result->world_detail = "max-plus, no link and no device is shared";
+    return RING_OK;
+}
+
+/* Hands the rows of each rank over to one trace. */
+static enum ring_status join_traces(struct ring_trace *traces, uint32_t n, struct ring_trace *all,
+                                    struct ring_error *error)
+{
+    size_t n_rows = 0;
+    for (uint32_t i = 0; i < n; i++)
+        n_rows += traces[i].n_rows;
+    all->rows = malloc((n_rows + 1) * sizeof *all->rows);
+    if (all->rows == NULL)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for a trace of %zu rows", n_rows);
+    all->capacity = n_rows + 1;
+    for (uint32_t i = 0; i < n; i++) {
+        if (traces[i].n_rows > 0)
+            memcpy(all->rows + all->n_rows, traces[i].rows, traces[i].n_rows * sizeof *all->rows);
+        all->n_rows += traces[i].n_rows;
+        ring_trace_fini(&traces[i]);
+        ring_trace_init(&traces[i]);
+    }
+    return RING_OK;
+}
+
+static enum ring_status run_simgrid(const struct tool_setup *setup, struct ring_trace *all,
+                                    struct ring_error *error)
+{
+    uint32_t n = setup->plan.n_ranks;
+    struct sim_spec spec = {.ring = &setup->ring};
+    double *ends_s = calloc(n, sizeof *ends_s);
+    struct ring_trace *traces = calloc(n, sizeof *traces);
+    enum ring_status status = RING_OK;
+    if (ends_s == NULL || traces == NULL)
+        status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
+    for (uint32_t i = 0; traces != NULL && i < n; i++)
+        ring_trace_init(&traces[i]);
+    if (status == RING_OK)
+        status = sim_run(&spec, ends_s, traces, error);
+    if (status == RING_OK)
+        status = join_traces(traces, n, all, error);
+    for (uint32_t i = 0; traces != NULL && i < n; i++)
+        ring_trace_fini(&traces[i]);
+    free(traces);
+    free(ends_s);
+    return status;
+}
+
+static enum ring_status by_simgrid(const struct tool_setup *setup, bool with_steps,
+                                   struct tool_result *result, struct ring_error *error)
+{
+    uint32_t n = setup->plan.n_ranks, n_steps = setup->plan.n_steps;
+    struct ring_trace all;
+    ring_trace_init(&all);
+    enum ring_status status = run_simgrid(setup, &all, error);
+    if (status == RING_OK)
+        status = tool_result_allocate(result, n, n_steps, true, error);
+    if (status == RING_OK)
+        status = ring_parts_from_trace(&all, n, n_steps, 0, result->steps, error);
+    if (status == RING_OK)
+        status = tool_traffic_moving(&all, &result->moving_s, error);
+    ring_trace_fini(&all);
+    if (status != RING_OK)
+        return status;
+    tool_add_up(result, result->steps);
+    if (!with_steps) {
+        free(result->steps);
+        result->steps = NULL;
+    }
+    result->world = "simgrid";
+    result->world_detail = sim_description();
+    return RING_OK;
+}
+
+enum ring_status tool_simulate(const struct tool_setup *setup, const char *world, bool with_steps,
+                               struct tool_result *result, struct ring_error *error)
+{
+    bool simgrid = strcmp(world, "simgrid") == 0 || (strcmp(world, "auto") == 0 && setup->ring.shared);
+    bool keep = with_steps || setup->plan.n_ranks <= TOOL_STEPS_RANKS;
+    tool_result_init(result);
+    enum ring_status status =
+        simgrid ? by_simgrid(setup, keep, result, error) : by_recurrence(setup, keep, result, error);
+    if (status == RING_OK)
+        status = tool_describe(result, setup, error);
+    if (status == RING_OK)
+        tool_verdict_find(result, &setup->ring);
+    return status;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `ringlab verify`: runs a world on real data, reads or makes each rank's report, and judges. */
+#include "tools/verify.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/commands.h"
+#include "tools/launch.h"
+#include "tools/ranks.h"
+#include "tools/verify_report.h"
+
+enum { DEFAULT_ROWS = 64 };
+
+static enum ring_status verify_mpi(const struct tool_setup *setup, const struct tool_options *options,
+                                   uint64_t max_rows, struct tool_verified *verified,
+                                   struct ring_error *error)
+{
+    char path[4096], rows[32];
+    snprintf(rows, sizeof rows, "%" PRIu64, max_rows);
+    const char *extra[] = {"--max-rows", rows, options->dump != NULL ? "--dump" : NULL, options->dump, NULL};
+    struct tool_ranks ranks = {.task = "verify",
+                               .scenario = setup->path,
+                               .extra = extra,
+                               .n_ranks = setup->plan.n_ranks,
+                               .timeout_s = tool_ranks_timeout(setup)};
+    enum ring_status status = tool_ranks_run(&ranks, options, path, sizeof path, error);
+    if (status != RING_OK)
+        return status;
+    status = tool_verify_read(path, setup->plan.n_ranks, verified, error);
+    tool_ranks_forget(path);
+    return status;
+}
+
+static bool can_run_mpi(void)
+{
+    char path[4096];
+    struct ring_error ignored;
+    return tool_launch_find_rank(path, sizeof path, &ignored) == RING_OK;
+}
+
+static enum ring_status verify_world(const struct tool_setup *setup, const struct tool_options *options,
+                                     struct tool_verified *verified, struct ring_error *error)
+{
+    uint64_t max_rows = options->max_rows_given ? options->max_rows : DEFAULT_ROWS;
+    bool mpi = strcmp(options->world, "mpi") == 0 || (strcmp(options->world, "auto") == 0 && can_run_mpi());
+    memset(verified, 0, sizeof *verified);
+    if (strcmp(options->world, "recurrence") == 0)
+        return ring_fail(
+            error, RING_BAD_INPUT,
+            "--world recurrence computes times and carries no data; verify runs in mpi or simgrid");
+    enum ring_status status = tool_ranks_fit(setup, options, error);
+    if (status != RING_OK)
+        return status;
+    if (mpi)
+        return verify_mpi(setup, options, max_rows, verified, error);
+    return tool_verify_simulated(setup, max_rows, options->dump, verified, error);
+}
+
+enum ring_status tool_verify(const struct tool_options *options, struct ring_error *error)
+{
+    struct tool_setup setup;
+    struct tool_verified verified;
+    enum ring_status status = tool_setup_open(&setup, options, error);
+    if (status != RING_OK)
+        return status;
+    status = verify_world(&setup, options, &verified, error);
+    if (status == RING_OK)
+        status = options->json ? tool_verify_write(&setup, &verified, stdout, error)
+                               : tool_verify_print(&setup, &verified, stdout, error);
+    if (status == RING_OK && options->dump != NULL && !options->json)
+        printf("  q, k, v, out and lse are in %s\n", options->dump);
+    uint64_t n_bad = 0;
+    for (uint32_t i = 0; status == RING_OK && i < verified.n_ranks; i++)
+        n_bad += verified.reports[i].n_bad;
+    if (n_bad > 0)
+        status = ring_fail(error, RING_WORLD, "%" PRIu64 " rows are out of bounds", n_bad);
+    free(verified.reports);
+    tool_setup_close(&setup);
+    return status;
+}

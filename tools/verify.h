@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `ringlab verify`: one run on real data, compared with the fp64 single shot. verify.c runs it and judges;
+ * verify_simulated.c does the part of it that happens in this process. */
+#ifndef TOOL_VERIFY_H
+#define TOOL_VERIFY_H
+
+#include "exec/kernels/verify.h"
+#include "tools/setup.h"
+
+/* What came out, in either world. */
+struct tool_verified {
+    char world[16], kernel[64], detail[256];
+    enum ring_dtype state; /* of the accumulators, out and lse */
+    uint32_t n_ranks;
+    struct verify_report *reports; /* [n_ranks], the caller's to free */
+};
+
+/* Sends the data through the simulated cluster. max_rows as verify_rank; dump: a folder for .npy files, or
+ * NULL. */
+enum ring_status tool_verify_simulated(const struct tool_setup *setup, uint64_t max_rows, const char *dump,
+                                       struct tool_verified *verified, struct ring_error *error);
+
+/* One rank's results in the order of its tokens; verify_dump.c puts them where they belong in the sequence.
+ */
+struct tool_outputs {
+    void *out; /* [batch][heads][tokens][head_dim] */
+    void *lse; /* [batch][heads][tokens] */
+};
+
+/* Writes q, k, v, out and lse, each [batch][heads][tokens] in the order of the sequence, as DIR/NAME.npy. */
+enum ring_status tool_verify_dump(const struct ring_plan *plan, const struct data_spec *data,
+                                  enum ring_dtype state, const struct tool_outputs *outputs,
+                                  const char *folder, struct ring_error *error);
+
+#endif
