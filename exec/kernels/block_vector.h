@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What block_tiled.c needs of one vector of floats, for the instruction set that its object is compiled for.
- * Not a library: private to that file. Additions, products and comparisons are GCC's own vector operators;
- * here is only what those cannot say well: a fused multiply-add that does not depend on the compiler's
- * contraction (so that the bits are the source's, whatever the flags), a maximum in one instruction, and the
- * exponential. */
+ * What block_tiled.c and gradient_tiled.c need of one vector of floats, for the instruction set that their
+ * objects are compiled for. Not a library: private to those files. Additions, products and comparisons are
+ * GCC's own vector operators; here is only what those cannot say well: a fused multiply-add that does not
+ * depend on the compiler's contraction (so that the bits are the source's, whatever the flags), a maximum in
+ * one instruction, and the exponential. */
 #ifndef BLOCK_VECTOR_H
 #define BLOCK_VECTOR_H
 

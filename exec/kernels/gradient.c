@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which backward kernels there are, and the two small steps around them: what the forward pass's state must
+ * be turned into first, and adding a contribution to a gradient. The kernels are in gradient_reference.c and
+ * gradient_tiled.c. */
+#include "exec/kernels/gradient.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "exec/kernels/data.h"
+#include "exec/kernels/gradient_objects.h"
+
+const struct block_gradient_kernel *const block_gradient_kernels[] = {
+#ifdef BLOCK_HAS_X86
+    &block_gradient_avx512_fp32,    &block_gradient_avx512_bf16,    &block_gradient_avx2_fp32,
+    &block_gradient_avx2_bf16,
+#endif
+    &block_gradient_portable_fp32,  &block_gradient_portable_bf16,  &block_gradient_reference_fp32,
+    &block_gradient_reference_bf16, &block_gradient_reference_fp64, NULL,
+};
+
+const struct block_gradient_kernel *block_gradient_find(const struct block_kernel *forward)
+{
+    size_t i = 0;
+    while (block_gradient_kernels[i]->dtype != forward->dtype ||
+           strcmp(block_gradient_kernels[i]->name, forward->name) != 0)
+        i++;
+    return block_gradient_kernels[i];
+}
+
+void block_gradient_prepare(const struct block_state *from, enum ring_dtype dtype, const void *d_out,
+                            void *lse, void *delta)
+{
+    enum ring_dtype t = from->state;
+    for (size_t row = 0; row < from->rows; row++) {
+        double m = data_load(t, from->m, row), l = data_load(t, from->l, row), sum = 0.0;
+        for (size_t i = row * from->head_dim; i < (row + 1) * from->head_dim; i++)
+            sum += data_load(dtype, d_out, i) * data_load(t, from->o, i);
+        data_store(t, lse, row, l == 0.0 ? -INFINITY : m + log(l));
+        data_store(t, delta, row, l == 0.0 ? 0.0 : sum / l);
+    }
+}
+
+/* The upper half of an fp32 number, rounded to nearest even; NaN stays NaN. */
+static uint16_t narrow(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float widen(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof(value));
+    return value;
+}
+
+/* Two roundings, to fp32 and then to bf16: a sum of a bf16 and an fp32 number may lie half an fp32 ulp beside
+ * the middle of two bf16 numbers, and then goes to the even one: half a bf16 ulp and 2^-16 of it. */
+static void add_bf16(uint16_t *gradient, const float *contribution, size_t n, bool begin)
+{
+    for (size_t i = 0; i < n; i++)
+        gradient[i] = narrow(begin ? contribution[i] : widen(gradient[i]) + contribution[i]);
+}
+
+static void add_fp32(float *gradient, const float *contribution, size_t n, bool begin)
+{
+    if (begin)
+        memcpy(gradient, contribution, n * sizeof(float));
+    else
+        for (size_t i = 0; i < n; i++)
+            gradient[i] += contribution[i];
+}
+
+void block_gradient_add(enum ring_dtype dtype, void *gradient, enum ring_dtype real, const void *contribution,
+                        size_t n, bool begin)
+{
+    if (dtype == RING_FP32 && real == RING_FP32)
+        add_fp32(gradient, contribution, n, begin);
+    else if (dtype == RING_BF16 && real == RING_FP32)
+        add_bf16(gradient, contribution, n, begin);
+    else
+        for (size_t i = 0; i < n; i++)
+            data_store(dtype, gradient, i,
+                       (begin ? 0.0 : data_load(dtype, gradient, i)) + data_load(real, contribution, i));
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The arithmetic of one group of queries against one group of keys, backward. Private to gradient_tiled.c,
+ * which brings the operands into place and says there how they lie and why. */
+#ifndef GRADIENT_TILE_H
+#define GRADIENT_TILE_H
+
+#include "exec/kernels/block_vector.h"
+#include "exec/kernels/gradient.h"
+
+enum { WIDTH = VECS * LANES, KEYS = BLOCK_GRADIENT_KEY_GROUP, QUERIES = BLOCK_GRADIENT_QUERY_GROUP };
+_Static_assert(QUERIES % WIDTH == 0 && WIDTH % ROWS == 0 && KEYS % ROWS == 0, "tiles fill the groups");
+
+/* The working memory of one call; every array starts on a vector's boundary. Rows of head_dim numbers are
+ * `stride` apart, zero from head_dim to the next whole vector. */
+struct work {
+    float p[KEYS][QUERIES], ds[KEYS][QUERIES]; /* of the groups in hand, transposed */
+    float lse[QUERIES], delta[QUERIES];        /* lse +inf where a row sees nothing, so that p is 0 */
+    int32_t limits[QUERIES];                   /* keys of the group in hand that each query sees; ascends */
+    uint64_t visible[QUERIES];                 /* keys of the whole span that each query sees; ascends */
+    size_t head_dim, padded, stride;
+    float scale;
+    float *q_columns, *do_columns;     /* [head_dim][QUERIES], q scaled */
+    float *q_rows, *do_rows, *dq_rows; /* [QUERIES][stride], q scaled */
+    float *k, *v, *dk, *dv;            /* [SPAN][stride] */
+};
+
+/* acc[row][vec] = sum over step < depth of a[row * a_row + step * a_step] * b[step * b_step + vec]. n_vecs <=
+ * VECS is a constant at every call: the loops over it and over ROWS vanish and acc lives in registers. */
+INLINE void multiply(vec acc[ROWS][VECS], const float *a, size_t a_row, size_t a_step, const float *b,
+                     size_t b_step, size_t depth, int n_vecs)
+{
+#pragma GCC unroll 8
+    for (int row = 0; row < ROWS; row++)
+#pragma GCC unroll 3
+        for (int i = 0; i < n_vecs; i++)
+            acc[row][i] = vec_splat(0.0f);
+    for (size_t step = 0; step < depth; step++) {
+        vec column[VECS];
+#pragma GCC unroll 3
+        for (int i = 0; i < n_vecs; i++)
+            column[i] = vec_load(b + i * LANES);
+#pragma GCC unroll 8
+        for (int row = 0; row < ROWS; row++) {
+            vec x = vec_splat(a[(size_t)row * a_row]);
+#pragma GCC unroll 3
+            for (int i = 0; i < n_vecs; i++)
+                acc[row][i] = vec_fma(x, column[i], acc[row][i]);
+        }
+        a += a_step;
+        b += b_step;
+    }
+}
+
+/* P^T and dS^T of one tile of queries (from column `column` on) and ROWS keys from `key` of the group on. */
+INLINE void soften(struct work *work, size_t column, const float *k, const float *v, size_t key, bool masked)
+{
+    size_t d = work->head_dim, stride = work->stride;
+    vec acc[ROWS][VECS];
+    multiply(acc, k + key * stride, stride, 1, work->q_columns + column, QUERIES, d, VECS);
+#pragma GCC unroll 8
+    for (size_t row = 0; row < ROWS; row++)
+#pragma GCC unroll 3
+        for (size_t i = 0; i < VECS; i++)
+            vec_store(&work->p[key + row][column + i * LANES], acc[row][i]);
+    multiply(acc, v + key * stride, stride, 1, work->do_columns + column, QUERIES, d, VECS);
+#pragma GCC unroll 8
+    for (size_t row = 0; row < ROWS; row++)
+#pragma GCC unroll 3
+        for (size_t i = 0; i < VECS; i++) {
+            size_t at = column + i * LANES;
+            vec s = vec_load(&work->p[key + row][at]);
+            if (masked)
+                s = vec_keep_below(s, (int32_t)(key + row), &work->limits[at]);
+            vec p = vec_exp(s - vec_load(&work->lse[at]));
+            vec_store(&work->p[key + row][at], p);
+            vec_store(&work->ds[key + row][at], p * (acc[row][i] - vec_load(&work->delta[at])));
+        }
+}
+
+/* dQ[query][dim ...] += scale * sum over the group's keys of dS K, for ROWS queries and n_vecs vectors of
+ * dims. */
+INLINE void gather_query(struct work *work, const float *k, size_t query, size_t dim, size_t n_keys,
+                         int n_vecs)
+{
+    vec acc[ROWS][VECS];
+    multiply(acc, work->ds[0] + query, 1, QUERIES, k + dim, work->stride, n_keys, n_vecs);
+#pragma GCC unroll 8
+    for (size_t row = 0; row < ROWS; row++)
+#pragma GCC unroll 3
+        for (size_t i = 0; i < (size_t)n_vecs; i++) {
+            float *to = work->dq_rows + (query + row) * work->stride + dim + i * LANES;
+            vec_store(to, vec_fma(acc[row][i], vec_splat(work->scale), vec_load(to)));
+        }
+}
+
+/* to[key][dim ...] += sum over queries from `query` on of weights[key][query] rows[query], for ROWS keys: dV
+ * from P and dO, dK from dS and Q. */
+INLINE void gather_key(const struct work *work, float *to, float (*weights)[QUERIES], const float *rows,
+                       size_t key, size_t query, size_t dim, size_t n_queries, int n_vecs)
+{
+    vec acc[ROWS][VECS];
+    multiply(acc, weights[key] + query, QUERIES, 1, rows + query * work->stride + dim, work->stride,
+             n_queries, n_vecs);
+#pragma GCC unroll 8
+    for (size_t row = 0; row < ROWS; row++)
+#pragma GCC unroll 3
+        for (size_t i = 0; i < (size_t)n_vecs; i++) {
+            float *at = to + (key + row) * work->stride + dim + i * LANES;
+            vec_store(at, vec_load(at) + acc[row][i]);
+        }
+}
+
+/* What both gathers do for one stretch of dims, all queries and keys of the groups. Queries below `begin` see
+ * none of the keys; of the others each ROWS go as far as the last of them sees, and each ROWS keys begin
+ * where the first of them is seen: the rest of P and dS is zero. */
+INLINE void gather(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys, size_t dim,
+                   int n_vecs)
+{
+    const float *k = work->k + from * work->stride;
+    float *dk = work->dk + from * work->stride, *dv = work->dv + from * work->stride;
+    for (size_t query = begin; query < n_queries; query += ROWS)
+        gather_query(work, k, query, dim, (size_t)work->limits[query + ROWS - 1], n_vecs);
+    size_t query = begin;
+    for (size_t key = 0; key < n_keys; key += ROWS) {
+        while (query < n_queries && work->limits[query] <= (int32_t)key)
+            query++;
+        gather_key(work, dv, work->p, work->do_rows, key, query, dim, n_queries - query, n_vecs);
+        gather_key(work, dk, work->ds, work->q_rows, key, query, dim, n_queries - query, n_vecs);
+    }
+}
+
+typedef void gather_some(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,
+                         size_t dim);
+
+static void gather_1(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,
+                     size_t dim)
+{
+    gather(work, from, begin, n_queries, n_keys, dim, 1);
+}
+
+static void gather_2(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,
+                     size_t dim)
+{
+    gather(work, from, begin, n_queries, n_keys, dim, 2);
+}
+
+static void gather_3(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,
+                     size_t dim)
+{
+    gather(work, from, begin, n_queries, n_keys, dim, VECS < 3 ? VECS : 3);
+}
+
+#endif
