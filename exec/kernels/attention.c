@@ -12,57 +12,12 @@
 
 #include <math.h>
 
-struct attention {
-    struct ring_plan plan;
-    const struct block_kernel *kernel;
-    const char *q;
-    bool shared;
-    size_t q_tokens, n_tiles;
-    uint64_t state_bytes;
-    void *state; /* m, then l, then o */
-    void *m, *l; /* [batch][heads][q_tokens] */
-    char *o;     /* [batch][heads][q_tokens][head_dim] */
-    void *scratch;
-    uint64_t *q_position; /* [q_tokens] */
-    uint64_t *k_position; /* [largest shard], of the block that the tables below are for */
-
-    bool ready;
-    uint32_t block;
-    size_t k_tokens;
-    uint32_t pieces_a_head;
-    uint32_t *first_piece; /* [n_tiles + 1], within a head */
-    uint64_t *n_visible;   /* [n_tiles], keys that the tile's last query sees */
-};
-
-static uint64_t n_rows(const struct ring_plan *plan, uint64_t tokens)
-{
-    return (uint64_t)plan->problem.batch * plan->problem.heads * tokens;
-}
+#include "exec/kernels/attention_parts.h"
 
 uint64_t attention_state_bytes(const struct ring_plan *plan, uint32_t rank, enum ring_dtype state)
 {
     uint64_t tokens = ring_layout_shard(&plan->layout, rank).tokens;
-    return n_rows(plan, tokens) * (plan->problem.head_dim + 2ull) * ring_dtype_bytes(state);
-}
-
-/* How many of the ascending positions are <= limit. */
-static size_t count_up_to(const uint64_t *positions, size_t n, uint64_t limit)
-{
-    size_t from = 0;
-    while (from < n) {
-        size_t middle = from + (n - from) / 2;
-        if (positions[middle] <= limit)
-            from = middle + 1;
-        else
-            n = middle;
-    }
-    return from;
-}
-
-static void fill_positions(uint64_t *positions, const struct ring_shard *shard)
-{
-    for (uint64_t i = 0; i < shard->tokens; i++)
-        positions[i] = ring_shard_position(shard, i);
+    return attention_rows(plan, tokens) * (plan->problem.head_dim + 2ull) * ring_dtype_bytes(state);
 }
 
 /* Tables for a block: where its keys are, and which pieces its work is. */
@@ -71,7 +26,7 @@ static void prepare(struct attention *attention, uint32_t block)
     if (attention->ready && attention->block == block)
         return;
     struct ring_shard keys = ring_layout_shard(&attention->plan.layout, block);
-    fill_positions(attention->k_position, &keys);
+    attention_fill_positions(attention->k_position, &keys);
     attention->k_tokens = keys.tokens;
     bool causal = attention->plan.problem.mask == RING_MASK_CAUSAL;
     uint64_t span = attention->kernel->k_span;
@@ -79,7 +34,7 @@ static void prepare(struct attention *attention, uint32_t block)
     for (size_t tile = 0; tile < attention->n_tiles; tile++) {
         size_t end = (tile + 1) * attention->kernel->q_tile;
         uint64_t last = attention->q_position[(end < attention->q_tokens ? end : attention->q_tokens) - 1];
-        uint64_t n_visible = causal ? count_up_to(attention->k_position, keys.tokens, last) : keys.tokens;
+        uint64_t n_visible = causal ? attention_count_up_to(attention->k_position, keys.tokens, last) : keys.tokens;
         attention->n_visible[tile] = n_visible;
         attention->first_piece[tile] = n_pieces;
         n_pieces += (uint32_t)((n_visible + span - 1) / span);
@@ -166,7 +121,7 @@ static struct block_state whole_state(const struct attention *attention)
 {
     return (struct block_state){
         .state = attention->kernel->state,
-        .rows = n_rows(&attention->plan, attention->q_tokens),
+        .rows = attention_rows(&attention->plan, attention->q_tokens),
         .head_dim = attention->plan.problem.head_dim,
         .m = attention->m,
         .l = attention->l,
@@ -190,7 +145,7 @@ void attention_finish(const struct attention *attention, void *out, void *lse)
 static uint64_t most_pieces(const struct ring_plan *plan, size_t n_tiles, const struct block_kernel *kernel)
 {
     uint64_t spans = (ring_layout_max_tokens(&plan->layout) + kernel->k_span - 1) / kernel->k_span;
-    return n_rows(plan, 1) * spans * n_tiles;
+    return attention_rows(plan, 1) * spans * n_tiles;
 }
 
 static void *take_state(uint64_t bytes, bool shared)
@@ -205,7 +160,7 @@ static void *take_state(uint64_t bytes, bool shared)
 static bool take_memory(struct attention *attention)
 {
     const struct ring_plan *plan = &attention->plan;
-    size_t d = plan->problem.head_dim, rows = n_rows(plan, attention->q_tokens);
+    size_t d = plan->problem.head_dim, rows = attention_rows(plan, attention->q_tokens);
     size_t real = ring_dtype_bytes(attention->kernel->state);
     attention->state = take_state(attention->state_bytes, attention->shared);
     attention->scratch = aligned_alloc(64, (attention->kernel->scratch_bytes(d) + 63) / 64 * 64);
@@ -252,7 +207,7 @@ enum ring_status attention_open(struct attention **out, const struct ring_plan *
         return ring_fail(error, RING_NO_MEMORY, "attention of rank %u: %llu bytes of running state", rank,
                          (unsigned long long)attention_state_bytes(plan, rank, kernel->state));
     }
-    fill_positions(attention->q_position, &queries);
+    attention_fill_positions(attention->q_position, &queries);
     attention_reset(attention);
     *out = attention;
     return RING_OK;

@@ -32,12 +32,12 @@ static uint64_t row_key(const struct data_spec *spec, enum data_tensor tensor, u
     return mix(key ^ (position + golden));
 }
 
-/* Uniform in (-sqrt 3, sqrt 3), the interval with mean 0 and variance 1: 53 bits, centred so that 0 is the
+/* Uniform in (-sqrt 3, sqrt 3), the interval with mean 0 and variance 1: 52 bits, centred so that 0 is the
  * mean. */
 static double uniform(uint64_t key, uint32_t dim)
 {
-    uint64_t bits = mix(key + golden * ((uint64_t)dim + 1)) >> 11;
-    double unit = ((double)bits + 0.5) * 0x1p-53;
+    uint64_t bits = mix(key + golden * ((uint64_t)dim + 1)) >> 12;
+    double unit = ((double)bits + 0.5) * 0x1p-52;
     return (2.0 * unit - 1.0) * 1.7320508075688772;
 }
 
