@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A rank's queries and running state, and the cutting of a task into pieces. A piece is one tile of queries
- * of one head against one span of keys of its kv head. The keys that a tile sees are the first so many of the
- * block, as positions ascend, so leaving out what the mask hides is: fewer spans. Arithmetic is the kernel's.
+ * A rank's queries and running state, and the cutting of a forward task into pieces; backward tasks are
+ * attention_backward.c's. A piece is one tile of queries of one head against one span of keys of its kv head.
+ * The keys that a tile sees are the first so many of the block, as positions ascend, so leaving out what the
+ * mask hides is: fewer spans. Arithmetic is the kernel's.
  */
 #include "exec/kernels/attention.h"
 
@@ -34,7 +35,8 @@ static void prepare(struct attention *attention, uint32_t block)
     for (size_t tile = 0; tile < attention->n_tiles; tile++) {
         size_t end = (tile + 1) * attention->kernel->q_tile;
         uint64_t last = attention->q_position[(end < attention->q_tokens ? end : attention->q_tokens) - 1];
-        uint64_t n_visible = causal ? attention_count_up_to(attention->k_position, keys.tokens, last) : keys.tokens;
+        uint64_t n_visible =
+            causal ? attention_count_up_to(attention->k_position, keys.tokens, last) : keys.tokens;
         attention->n_visible[tile] = n_visible;
         attention->first_piece[tile] = n_pieces;
         n_pieces += (uint32_t)((n_visible + span - 1) / span);
@@ -45,11 +47,10 @@ static void prepare(struct attention *attention, uint32_t block)
     attention->ready = true;
 }
 
-static uint32_t n_pieces(void *context, const struct ring_task *task)
+static uint32_t n_forward_pieces(struct attention *attention, const struct ring_task *task)
 {
-    struct attention *attention = context;
     prepare(attention, task->block);
-    return attention->plan.problem.batch * attention->plan.problem.heads * attention->pieces_a_head;
+    return (uint32_t)attention_rows(&attention->plan, 1) * attention->pieces_a_head;
 }
 
 /* The tile that a head's piece belongs to: the last one that begins at or before it. */
@@ -66,10 +67,9 @@ static size_t find_tile(const struct attention *attention, uint32_t piece)
     return low;
 }
 
-static enum ring_status run_piece(void *context, const struct ring_task *task, uint32_t piece,
-                                  struct ring_error *error)
+static enum ring_status run_forward_piece(struct attention *attention, const struct ring_task *task,
+                                          uint32_t piece, struct ring_error *error)
 {
-    struct attention *attention = context;
     const struct ring_problem *problem = &attention->plan.problem;
     const struct block_kernel *kernel = attention->kernel;
     prepare(attention, task->block);
@@ -112,6 +112,35 @@ static enum ring_status run_piece(void *context, const struct ring_task *task, u
     return RING_OK;
 }
 
+static uint32_t n_pieces(void *context, const struct ring_task *task)
+{
+    struct attention *attention = context;
+    switch (task->job) {
+    case RING_JOB_FORWARD:
+        return n_forward_pieces(attention, task);
+    case RING_JOB_BACKWARD:
+        return attention_backward_pieces(attention, task);
+    case RING_JOB_ADD:
+        return attention_add_pieces(attention, task);
+    }
+    return 0;
+}
+
+static enum ring_status run_piece(void *context, const struct ring_task *task, uint32_t piece,
+                                  struct ring_error *error)
+{
+    struct attention *attention = context;
+    switch (task->job) {
+    case RING_JOB_FORWARD:
+        return run_forward_piece(attention, task, piece, error);
+    case RING_JOB_BACKWARD:
+        return attention_backward_run(attention, task, piece, error);
+    case RING_JOB_ADD:
+        return attention_add_run(attention, task, piece, error);
+    }
+    return RING_OK;
+}
+
 struct ring_compute attention_compute(struct attention *attention)
 {
     return (struct ring_compute){.n_pieces = n_pieces, .run_piece = run_piece, .context = attention};
@@ -129,10 +158,17 @@ static struct block_state whole_state(const struct attention *attention)
     };
 }
 
-void attention_reset(struct attention *attention)
+void attention_clear_state(struct attention *attention)
 {
     struct block_state state = whole_state(attention);
     block_state_clear(&state);
+}
+
+void attention_reset(struct attention *attention)
+{
+    if (attention->plan.pass != RING_PASS_BACKWARD)
+        attention_clear_state(attention);
+    attention_backward_reset(attention);
 }
 
 void attention_finish(const struct attention *attention, void *out, void *lse)
@@ -148,12 +184,20 @@ static uint64_t most_pieces(const struct ring_plan *plan, size_t n_tiles, const 
     return attention_rows(plan, 1) * spans * n_tiles;
 }
 
-static void *take_state(uint64_t bytes, bool shared)
+void *attention_take_results(uint64_t bytes, bool shared)
 {
     if (!shared)
         return aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
-    void *state = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return state == MAP_FAILED ? NULL : state;
+    void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void attention_free_results(void *memory, uint64_t bytes, bool shared)
+{
+    if (!shared)
+        free(memory);
+    else if (memory != NULL)
+        munmap(memory, (size_t)bytes);
 }
 
 /* All memory of an attention whose sizes are set. False if some of it is not to be had. */
@@ -162,7 +206,7 @@ static bool take_memory(struct attention *attention)
     const struct ring_plan *plan = &attention->plan;
     size_t d = plan->problem.head_dim, rows = attention_rows(plan, attention->q_tokens);
     size_t real = ring_dtype_bytes(attention->kernel->state);
-    attention->state = take_state(attention->state_bytes, attention->shared);
+    attention->state = attention_take_results(attention->state_bytes, attention->shared);
     attention->scratch = aligned_alloc(64, (attention->kernel->scratch_bytes(d) + 63) / 64 * 64);
     attention->q_position = calloc(attention->q_tokens, sizeof(uint64_t));
     attention->k_position = calloc(ring_layout_max_tokens(&plan->layout), sizeof(uint64_t));
@@ -208,7 +252,7 @@ enum ring_status attention_open(struct attention **out, const struct ring_plan *
                          (unsigned long long)attention_state_bytes(plan, rank, kernel->state));
     }
     attention_fill_positions(attention->q_position, &queries);
-    attention_reset(attention);
+    attention_clear_state(attention);
     *out = attention;
     return RING_OK;
 }
@@ -217,10 +261,8 @@ void attention_close(struct attention *attention)
 {
     if (attention == NULL)
         return;
-    if (!attention->shared)
-        free(attention->state);
-    else if (attention->state != NULL)
-        munmap(attention->state, (size_t)attention->state_bytes);
+    attention_backward_close(attention);
+    attention_free_results(attention->state, attention->state_bytes, attention->shared);
     free(attention->scratch);
     free(attention->q_position);
     free(attention->k_position);

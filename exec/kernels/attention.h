@@ -8,6 +8,7 @@
 
 #include "engine/transport.h"
 #include "exec/kernels/block.h"
+#include "exec/kernels/data.h"
 
 struct attention;
 
@@ -21,19 +22,45 @@ enum ring_status attention_open(struct attention **out, const struct ring_plan *
                                 struct ring_error *error);
 void attention_close(struct attention *attention); /* NULL is fine */
 
-/* Back to the empty state, for another repeat. */
+/* Makes ready for a plan with a backward pass: to be called once, before it is run. d_out is the rank's own
+ * dO [batch][heads][tokens][head_dim] of the problem's dtype, borrowed. Takes memory for dQ, lse and delta
+ * (shared as the state is). Without it a backward task fails. RING_NO_MEMORY; RING_UNSUPPORTED as for
+ * attention_open. */
+enum ring_status attention_open_backward(struct attention *attention, const void *d_out,
+                                         struct ring_error *error);
+
+/* The forward pass that a plan of the backward pass alone comes after: this rank's queries against every
+ * block, made anew from data in the order of the ring, bit for bit the state that a forward pass would leave.
+ * Here and now, without a world: outside the run and its time. Needs one block of memory for the while. */
+enum ring_status attention_prefill(struct attention *attention, uint32_t rank, const struct data_spec *data,
+                                   struct ring_error *error);
+
+/* Back to the empty state, for another repeat: dQ to 0, and (m, l, o) too unless the plan is of the backward
+ * pass alone, which reads them. */
 void attention_reset(struct attention *attention);
 
-/* The hook to hand to a world. Borrows attention. A piece is one query tile of one head against at most a
- * span of keys, about a millisecond of work for a fast kernel; pieces that would see no key do not exist.
- * Pieces of a task are run in order; each folds into the state, so none may be run twice. */
+/* The hook to hand to a world; it does all three jobs. Borrows attention. A piece is one query tile of one
+ * head against at most a span of keys, about a millisecond of work for a fast kernel, or some rows of delta,
+ * or some numbers of an addition; pieces that would see no key do not exist, unless their part of a
+ * contribution has to be cleared. Pieces of a task are run in order; each folds into a state, so none may be
+ * run twice.
+ *
+ * Order of the sums: dQ over keys as blocks come; a contribution's dK and dV over the query heads of their kv
+ * head ascending, and over each head's queries. */
 struct ring_compute attention_compute(struct attention *attention);
 
 /* Normalises: out [batch][heads][tokens][head_dim] and lse [batch][heads][tokens], both of the kernel's state
  * type. A row that saw no key gives 0 and -inf. The state itself is left as it is. */
 void attention_finish(const struct attention *attention, void *out, void *lse);
 
+/* dQ [batch][heads][tokens][head_dim] of the kernel's state type, after a backward pass; the attention's own
+ * and good until reset. NULL before attention_open_backward. */
+const void *attention_d_q(const struct attention *attention);
+
 /* Bytes this rank allocates for state (m, l, o), for the memory table. */
 uint64_t attention_state_bytes(const struct ring_plan *plan, uint32_t rank, enum ring_dtype state);
+
+/* Bytes that a backward pass adds: dQ, lse and delta. */
+uint64_t attention_backward_bytes(const struct ring_plan *plan, uint32_t rank, enum ring_dtype state);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What attention.c and attention_backward.c share: a rank's memory, and the tables that cut a task into pieces.
- * Private to those two. */
+ * What attention.c and attention_backward.c share: a rank's memory, and the tables that cut a task into
+ * pieces. Private to those two. */
 #ifndef ATTENTION_PARTS_H
 #define ATTENTION_PARTS_H
 
@@ -14,18 +14,18 @@ struct attention_backward {
     const char *d_out;
     size_t n_tiles, n_spans; /* of own queries; of the block in hand */
     uint64_t bytes;
-    void *memory; /* dQ, then lse, then delta */
-    char *d_q;    /* [batch][heads][q_tokens][head_dim] */
+    void *memory;      /* dQ, then lse, then delta */
+    char *d_q;         /* [batch][heads][q_tokens][head_dim] */
     char *lse, *delta; /* [batch][heads][q_tokens] */
     void *scratch;
-    uint64_t *k_position;  /* [largest shard], of the block that the tables below are for */
+    uint64_t *k_position; /* [largest shard], of the block that the tables below are for */
 
     bool ready;
     uint32_t block;
     size_t k_tokens;
     uint32_t pieces_a_kv_head;
     uint32_t *first_piece; /* [largest n_spans + 1], within a kv head */
-    size_t *first_tile;    /* [largest n_spans], the first that sees a key of the span; n_tiles if none does */
+    size_t *first_tile; /* [largest n_spans], the first that sees a key of the span; n_tiles if none does */
 };
 
 struct attention {
@@ -83,13 +83,16 @@ static inline void attention_fill_positions(uint64_t *positions, const struct ri
 void *attention_take_results(uint64_t bytes, bool shared);
 void attention_free_results(void *memory, uint64_t bytes, bool shared);
 
-/* The three kinds of task that attention_backward.c does: how many pieces, and one of them. */
+/* (m, l, o) to the empty state. */
+void attention_clear_state(struct attention *attention);
+
+/* The two kinds of task that attention_backward.c does: how many pieces, and one of them. */
 uint32_t attention_backward_pieces(struct attention *attention, const struct ring_task *task);
-enum ring_status attention_backward_run(struct attention *attention, const struct ring_task *task, uint32_t piece,
-                                        struct ring_error *error);
+enum ring_status attention_backward_run(struct attention *attention, const struct ring_task *task,
+                                        uint32_t piece, struct ring_error *error);
 uint32_t attention_add_pieces(const struct attention *attention, const struct ring_task *task);
-enum ring_status attention_add_run(const struct attention *attention, const struct ring_task *task, uint32_t piece,
-                                   struct ring_error *error);
+enum ring_status attention_add_run(const struct attention *attention, const struct ring_task *task,
+                                   uint32_t piece, struct ring_error *error);
 void attention_backward_reset(struct attention *attention);
 void attention_backward_close(struct attention *attention);
 
