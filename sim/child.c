@@ -33,19 +33,12 @@ void sim_shared_free(void *memory, size_t bytes)
         munmap(memory, bytes);
 }
 
-void sim_child_default_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        signal(signals[i], SIG_DFL);
-}
-
 /* Never returns; no exit handler and no buffer of the parent's runs or is flushed a second time here. */
 static void live(sim_task task, void *context, int words, struct verdict *verdict)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sim_child_default_signals();
+    signal(SIGINT, SIG_DFL); /* what the parent does on these is for the parent alone */
+    signal(SIGTERM, SIG_DFL);
     if (dup2(words, STDOUT_FILENO) < 0 || dup2(words, STDERR_FILENO) < 0)
         _exit(1);
     verdict->status = task(context, &verdict->error);
@@ -70,8 +63,9 @@ static void last_words(int words, char *line, size_t size)
         if (next[strspn(next, " \t\r")] == '\0' || (critical && !is_critical))
             continue;
         critical = is_critical;
-        while (*next == '[' && strstr(next, "] "))
-            next = strstr(next, "] ") + 2;
+        char *mark = strstr(next, "CRITICAL] ");
+        if (mark)
+            next = mark + strlen("CRITICAL] ");
         snprintf(line, size, "%s", next);
     }
 }

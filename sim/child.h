@@ -23,7 +23,4 @@ enum ring_status sim_in_child(sim_task task, void *context, struct ring_error *e
 void *sim_shared_alloc(size_t bytes);
 void sim_shared_free(void *memory, size_t bytes);
 
-/* Signal handlers that a library installed in the child are undone, so that the child dies as others do. */
-void sim_child_default_signals(void);
-
 #endif

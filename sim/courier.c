@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Couriers: actors who carry out errands so that a rank need not stand by to learn when one ended - a rank
- * that comes to its wait late could not tell how late. They are hired when needed and reused. */
+ * Errands and who carries them out. A rank that waits for its message carries it itself; where none stands
+ * by, a courier does, an actor of its own: a rank that comes to its wait late could not tell how late.
+ * Couriers are hired when needed and reused. */
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <simgrid/exec.h>
@@ -13,7 +14,7 @@
 #include "sim/platform.h"
 #include "sim/world.h"
 
-static void open_gate(struct sim_seat *seat, const struct sim_errand *errand)
+void sim_seat_wake(struct sim_seat *seat, const struct sim_errand *errand)
 {
     if (seat->awaits != errand)
         return;
@@ -22,35 +23,37 @@ static void open_gate(struct sim_seat *seat, const struct sim_errand *errand)
     sg_sem_release(seat->gate);
 }
 
-static void forget_computation(struct sim_seat *seat, const struct sim_errand *errand)
+static void end_computation(struct sim_seat *seat, struct sim_errand *errand)
 {
     struct sim_errand **link = &seat->computations;
 
     while (*link != errand)
         link = &(*link)->next;
     *link = errand->next;
+    sim_seat_wake(seat, errand);
 }
 
 void sim_errand_end(struct sim_world *world, struct sim_errand *errand)
 {
-    errand->done = true;
+    errand->stage = SIM_DONE;
     errand->ended_s = simgrid_get_clock();
     if (errand->kind == SIM_COMPUTATION) {
-        forget_computation(&world->seats[errand->rank], errand);
-        open_gate(&world->seats[errand->rank], errand);
+        end_computation(&world->seats[errand->rank], errand);
         return;
     }
     /* Neither end's wait has returned, so both buffers are still the message's. */
     if (errand->from && errand->to && errand->from_bytes > 0)
         memcpy(errand->to, errand->from, errand->from_bytes);
-    open_gate(&world->seats[errand->rank], errand);
-    open_gate(&world->seats[errand->hop->target], errand);
+    sim_seat_wake(&world->seats[errand->rank], errand);
+    sim_seat_wake(&world->seats[errand->hop->target], errand);
 }
 
-static void carry_out(struct sim_world *world, struct sim_errand *errand)
+void sim_errand_carry(struct sim_world *world, struct sim_errand *errand)
 {
     sg_host_t host = world->seats[errand->rank].host;
 
+    errand->stage = SIM_MOVING;
+    errand->begun_s = simgrid_get_clock();
     if (errand->kind == SIM_MESSAGE) {
         sg_host_sendto(host, world->seats[errand->hop->target].host, (double)errand->from_bytes);
     } else {
@@ -59,6 +62,7 @@ static void carry_out(struct sim_world *world, struct sim_errand *errand)
         sg_exec_start(computation);
         sg_exec_wait(computation);
     }
+    sim_errand_end(world, errand);
 }
 
 static void courier_main(int argc, char **argv)
@@ -69,8 +73,7 @@ static void courier_main(int argc, char **argv)
     (void)argc;
     (void)argv;
     while (courier->errand) {
-        carry_out(world, courier->errand);
-        sim_errand_end(world, courier->errand);
+        sim_errand_carry(world, courier->errand);
         courier->errand = NULL;
         world->n_errands--;
         sim_world_check_progress(world);
@@ -103,7 +106,7 @@ void sim_courier_send(struct sim_world *world, struct sim_errand *errand)
     struct sim_courier *courier = world->idle;
 
     world->n_errands++;
-    errand->begun_s = simgrid_get_clock();
+    errand->stage = SIM_MOVING;
     if (courier) {
         world->idle = courier->next;
         courier->errand = errand;

@@ -35,17 +35,37 @@ static void errand_release(struct sim_world *world, struct sim_errand *errand)
     world->spare = errand;
 }
 
-/* Starts the message if nothing stands against it. A route without links takes no time. */
-static void move_if_ready(struct sim_world *world, struct sim_errand *errand)
+/* Starts the message if nothing stands against it. by: the rank whose call it is. A route without links takes
+ * no time. Where the receiver is about to wait it carries the message itself, at no more cost than its wait.
+ */
+static void move_if_ready(struct sim_seat *by, struct sim_errand *errand)
 {
+    struct sim_world *world = by->world;
+    struct sim_seat *receiver = &world->seats[errand->hop->target];
+
     if (!errand->sent || !errand->received || !errand->may_move)
         return;
-    if (errand->hop->n_links > 0 && errand->from_bytes > 0) {
+    errand->stage = SIM_READY;
+    if (errand->hop->n_links == 0 || errand->from_bytes == 0) {
+        errand->begun_s = simgrid_get_clock();
+        sim_errand_end(world, errand);
+    } else if (by == receiver) {
+        errand->next_of_seat = receiver->ready;
+        receiver->ready = errand;
+    } else if (receiver->awaits == errand) {
+        sim_seat_wake(receiver, errand);
+    } else {
         sim_courier_send(world, errand);
-        return;
     }
-    errand->begun_s = simgrid_get_clock();
-    sim_errand_end(world, errand);
+}
+
+/* seat is about to wait for one errand: what else is ready goes by courier. */
+static void send_ready(struct sim_seat *seat, const struct sim_errand *awaited)
+{
+    for (; seat->ready; seat->ready = seat->ready->next_of_seat) {
+        if (seat->ready != awaited)
+            sim_courier_send(seat->world, seat->ready);
+    }
 }
 
 static bool has_posted(const struct sim_errand *errand, enum side side)
@@ -103,6 +123,10 @@ static enum ring_status post_message(struct ring_transport *transport, const str
     } else {
         errand->received = true;
         errand->may_move = !hop->lazy;
+        if (hop->lazy) {
+            errand->next_of_seat = seat->lazy;
+            seat->lazy = errand;
+        }
         errand->to = buffer.data;
         errand->to_bytes = buffer.bytes;
     }
@@ -113,7 +137,7 @@ static enum ring_status post_message(struct ring_transport *transport, const str
                          "rank %" PRIu32 ", hop %" PRIu32 ": %" PRIu64 " bytes from rank %" PRIu32
                          " for a buffer of %" PRIu64,
                          target, message->step, errand->from_bytes, source, errand->to_bytes);
-    move_if_ready(world, errand);
+    move_if_ready(seat, errand);
     return RING_OK;
 }
 
@@ -161,12 +185,12 @@ static enum ring_status post_compute(struct ring_transport *transport, const str
     seat->computations = errand;
     request->handle = errand;
     request->index = COMPUTER;
-    if (errand->alone_s > 0) {
+    errand->begun_s = simgrid_get_clock();
+    errand->ended_s = errand->begun_s + errand->alone_s;
+    if (seat->alone || errand->alone_s == 0)
+        errand->stage = SIM_CLOCKED;
+    else
         sim_courier_send(seat->world, errand);
-    } else {
-        errand->begun_s = simgrid_get_clock();
-        sim_errand_end(seat->world, errand);
-    }
     return run_pieces(seat, task);
 }
 
@@ -179,9 +203,25 @@ static enum ring_status let_move(struct sim_seat *seat, struct sim_errand *erran
         status = sim_world_await(seat, seat->computations);
     if (status != RING_OK)
         return status;
+    for (struct sim_errand **link = &seat->lazy; *link; link = &(*link)->next_of_seat) {
+        if (*link != errand)
+            continue;
+        *link = errand->next_of_seat;
+        break;
+    }
     errand->may_move = true;
-    move_if_ready(seat->world, errand);
+    move_if_ready(seat, errand);
     return RING_OK;
+}
+
+void sim_transport_hurry(struct sim_seat *seat)
+{
+    while (seat->lazy) {
+        struct sim_errand *errand = seat->lazy;
+        seat->lazy = errand->next_of_seat;
+        errand->may_move = true;
+        move_if_ready(&seat->world->seats[errand->rank], errand);
+    }
 }
 
 static enum ring_status wait(struct ring_transport *transport, struct ring_request *request)
@@ -191,8 +231,11 @@ static enum ring_status wait(struct ring_transport *transport, struct ring_reque
     bool receives = request->index == RECEIVER;
     enum ring_status status = RING_OK;
 
-    if (receives && !errand->may_move)
+    send_ready(seat, errand);
+    if (receives && !errand->may_move) {
         status = let_move(seat, errand);
+        send_ready(seat, errand);
+    }
     if (status == RING_OK)
         status = sim_world_await(seat, errand);
     if (status != RING_OK)

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <signal.h>
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
@@ -17,7 +19,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sim/child.h"
 #include "sim/platform.h"
 
 void sim_world_fail(struct sim_world *world, enum ring_status status, const char *line)
@@ -27,11 +28,8 @@ void sim_world_fail(struct sim_world *world, enum ring_status status, const char
     world->status = ring_fail(&world->error, status, "%s", line);
     for (uint32_t rank = 0; rank < world->play.ring->plan->n_ranks; rank++) {
         struct sim_seat *seat = &world->seats[rank];
-        if (!seat->awaits)
-            continue;
-        seat->awaits = NULL;
-        world->n_blocked--;
-        sg_sem_release(seat->gate);
+        if (seat->awaits)
+            sim_seat_wake(seat, seat->awaits);
     }
 }
 
@@ -80,20 +78,42 @@ void sim_world_check_progress(struct sim_world *world)
     if (world->status != RING_OK || world->n_blocked == 0 || world->n_errands > 0 ||
         world->n_blocked + world->n_finished < world->play.ring->plan->n_ranks)
         return;
+    /* A rank looks after its lazy messages in their own waits; but if all wait, it may as well do so now. */
+    for (uint32_t rank = 0; rank < world->play.ring->plan->n_ranks; rank++)
+        if (world->seats[rank].awaits)
+            sim_transport_hurry(&world->seats[rank]);
+    if (world->n_errands > 0 || world->n_blocked + world->n_finished < world->play.ring->plan->n_ranks)
+        return;
     describe_deadlock(world, line, sizeof line);
     sim_world_fail(world, RING_DEADLOCK, line);
 }
 
-enum ring_status sim_world_await(struct sim_seat *seat, const struct sim_errand *errand)
+/* A computation on a device of its own: its end is known, and it has come or is slept for. */
+static void await_clock(struct sim_world *world, struct sim_errand *errand)
+{
+    double due_s = errand->ended_s;
+
+    if (due_s > simgrid_get_clock())
+        sg_actor_sleep_until(due_s);
+    sim_errand_end(world, errand);
+    errand->ended_s = fmin(due_s, errand->ended_s);
+}
+
+enum ring_status sim_world_await(struct sim_seat *seat, struct sim_errand *errand)
 {
     struct sim_world *world = seat->world;
+    bool carries = errand->kind == SIM_MESSAGE && errand->hop->target == seat->rank;
 
-    if (world->status == RING_OK && !errand->done) {
+    if (world->status == RING_OK && errand->stage == SIM_CLOCKED)
+        await_clock(world, errand);
+    if (world->status == RING_OK && errand->stage != SIM_DONE && !(errand->stage == SIM_READY && carries)) {
         seat->awaits = errand;
         world->n_blocked++;
         sim_world_check_progress(world);
         sg_sem_acquire(seat->gate);
     }
+    if (world->status == RING_OK && errand->stage == SIM_READY)
+        sim_errand_carry(world, errand);
     if (world->status != RING_OK)
         seat->base.error = world->error;
     return world->status;
@@ -117,9 +137,14 @@ static void rank_main(int argc, char **argv)
         sim_couriers_dismiss(world);
 }
 
-/* Gives SimGrid its own argument vector: it eats what it takes for options. */
+/* Gives SimGrid an argument vector of its own, for it eats what it takes for options, and undoes the handlers
+ * that it installs: this process dies as others do. */
 static void start_simgrid(bool computes)
 {
+    static const int signals[] = {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR1};
+    enum { N_SIGNALS = sizeof signals / sizeof *signals };
+    struct sigaction before[N_SIGNALS];
+
     /* Stacks are only mapped, not touched, but there are two actors a rank; real kernels need room. */
 #ifdef __SANITIZE_ADDRESS__
     static char small[] = "--cfg=contexts/stack-size:512", large[] = "--cfg=contexts/stack-size:8192";
@@ -143,8 +168,11 @@ static void start_simgrid(bool computes)
                     NULL};
     int argc = (int)(sizeof argv / sizeof *argv) - 1;
 
+    for (size_t i = 0; i < N_SIGNALS; i++)
+        sigaction(signals[i], NULL, &before[i]);
     simgrid_init(&argc, argv);
-    sim_child_default_signals();
+    for (size_t i = 0; i < N_SIGNALS; i++)
+        sigaction(signals[i], &before[i], NULL);
 }
 
 /* The platform goes through a file without a name. */
@@ -168,16 +196,20 @@ static enum ring_status load_platform(const struct model_ring *ring, struct ring
     return status;
 }
 
-static void seat_ranks(struct sim_world *world)
+/* n_on: zeroed, one a device. */
+static void seat_ranks(struct sim_world *world, uint32_t *n_on)
 {
     const struct model_ring *ring = world->play.ring;
 
+    for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++)
+        n_on[ring->device_of_rank[rank]]++;
     for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++) {
         struct sim_seat *seat = &world->seats[rank];
         char name[SIM_HOST_NAME_SIZE];
         sim_host_name(name, ring->device_of_rank[rank]);
         seat->world = world;
         seat->rank = rank;
+        seat->alone = n_on[ring->device_of_rank[rank]] == 1;
         seat->host = sg_host_by_name(name); /* by name: SimGrid's own lists are in no useful order */
         seat->gate = sg_sem_init(0);
         sim_transport_init(seat);
@@ -196,16 +228,17 @@ enum ring_status sim_world_play(const struct sim_play *play, double *ends_s, str
         .seats = calloc(n_ranks, sizeof *world.seats),
         .queues = calloc(play->ring->hop_first[n_ranks] + 1, sizeof *world.queues),
     };
+    uint32_t *n_on = calloc(play->ring->topology->n_devices + 1, sizeof *n_on);
     enum ring_status status = RING_OK;
 
-    if (!world.seats || !world.queues)
+    if (!world.seats || !world.queues || !n_on)
         status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " simulated ranks", n_ranks);
     if (status == RING_OK) {
         start_simgrid(play->compute != NULL);
         status = load_platform(play->ring, error);
     }
     if (status == RING_OK) {
-        seat_ranks(&world);
+        seat_ranks(&world, n_on);
         simgrid_run();
         status = world.status;
         if (status != RING_OK)
@@ -219,5 +252,6 @@ enum ring_status sim_world_play(const struct sim_play *play, double *ends_s, str
         ends_s[rank] = world.seats[rank].end_s;
     free(world.seats);
     free(world.queues);
+    free(n_on);
     return status;
 }

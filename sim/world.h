@@ -31,10 +31,14 @@ enum ring_status sim_world_play(const struct sim_play *play, double *ends_s, str
 
 enum sim_errand_kind { SIM_MESSAGE, SIM_COMPUTATION };
 
+/* READY: nothing stands against its beginning, which must be arranged before any time passes. CLOCKED: a
+ * computation on a device of its rank's own, whose end is known from the beginning. */
+enum sim_stage { SIM_POSTED, SIM_READY, SIM_MOVING, SIM_CLOCKED, SIM_DONE };
+
 /* Something that takes simulated time: a message from its first post to its last wait, or a computation. */
 struct sim_errand {
     enum sim_errand_kind kind;
-    bool done;
+    enum sim_stage stage;
     double begun_s, ended_s;
     struct sim_errand *next; /* in its hop's queue, its rank's computations, or the spare ones */
 
@@ -43,12 +47,13 @@ struct sim_errand {
 
     const struct model_hop *hop;
     struct ring_message message; /* as posted first */
-    bool sent, received;         /* both ends have posted */
+    bool sent, received;         /* the ends that have posted */
     bool may_move;               /* the receiver lets it: from its post on, or only while it waits (lazy) */
     const void *from;
     void *to;
     uint64_t from_bytes, to_bytes;
     unsigned n_waits_left;
+    struct sim_errand *next_of_seat; /* in its receiver's ready or lazy ones */
 };
 
 struct sim_seat {
@@ -56,9 +61,12 @@ struct sim_seat {
     struct sim_world *world;
     uint32_t rank;
     sg_host_t host;
-    sg_sem_t gate;                   /* opened when the errand that the rank awaits is done, or all is over */
-    const struct sim_errand *awaits; /* NULL: the rank runs, sleeps or has finished */
+    bool alone;                      /* no other rank computes on its device */
+    sg_sem_t gate;                   /* opened when the errand that the rank awaits can be taken further */
+    const struct sim_errand *awaits; /* NULL: the rank runs, sleeps, carries or has finished */
     struct sim_errand *computations; /* posted and not done */
+    struct sim_errand *ready;        /* messages to this rank that its own call has made ready */
+    struct sim_errand *lazy;         /* receives posted and not yet waited for, of lazy hops */
     double end_s;
 };
 
@@ -76,24 +84,30 @@ struct sim_world {
     struct sim_errand *spare;
     struct sim_courier *idle;
     uint32_t n_blocked, n_finished,
-        n_errands;           /* ranks in a wait; ranks that returned; errands on their way */
+        n_errands;           /* ranks in a wait; ranks that returned; errands with couriers */
     enum ring_status status; /* not RING_OK: the run is over */
     struct ring_error error;
 };
 
 /* Makes seat's transport. */
 void sim_transport_init(struct sim_seat *seat);
+/* Lets the lazy messages to this rank move although it waits for something else. */
+void sim_transport_hurry(struct sim_seat *seat);
 
-/* Sends a courier on an errand; it begins now. */
+/* Carries out an errand, here and now; returns when it has ended. */
+void sim_errand_carry(struct sim_world *world, struct sim_errand *errand);
+/* Has a courier do it. */
 void sim_courier_send(struct sim_world *world, struct sim_errand *errand);
 /* Lets all idle couriers go home; the busy ones follow. */
 void sim_couriers_dismiss(struct sim_world *world);
-
 /* The errand has ended now: moves the data, lets whoever awaits it go on. */
 void sim_errand_end(struct sim_world *world, struct sim_errand *errand);
 
-/* Blocks seat's actor until the errand is done. Fails if the run is over, by anybody's fault. */
-enum ring_status sim_world_await(struct sim_seat *seat, const struct sim_errand *errand);
+/* Blocks seat's actor until the errand is done, and carries it if nobody else does. Fails if the run is over,
+ * by anybody's fault. */
+enum ring_status sim_world_await(struct sim_seat *seat, struct sim_errand *errand);
+/* Lets seat's actor go on if it awaits this errand. */
+void sim_seat_wake(struct sim_seat *seat, const struct sim_errand *errand);
 
 /* Ends the run with a failure, unless it has ended with another before. */
 void sim_world_fail(struct sim_world *world, enum ring_status status, const char *line);

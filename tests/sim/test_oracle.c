@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The simulated world against two others that know nothing of SimGrid: the recurrence where nothing is
+ * shared, and an event list with its own max-min solver (fair.c) where everything is. A hundred random rings
+ * each, one part in 10^9. */
+#include "tests/support/cmocka_all.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "models/recurrence.h"
+#include "tests/sim/fair.h"
+#include "tests/sim/scene.h"
+
+enum { N_RINGS = 100, MAX_RANKS = 13 };
+
+/* Sizes, layout, mask, buffers, progress and block time; hops of 0.02 to 100 ms at 1 to 100 GB/s. */
+static void roll_problem(struct scene *scene, struct dice *dice)
+{
+    struct ring_problem *problem = &scene->spec.problem;
+
+    scene->spec.n_ranks = (uint32_t)(2 + dice_below(dice, MAX_RANKS - 1));
+    scene->spec.n_buffers = (uint32_t)(2 + dice_below(dice, 3));
+    scene->spec.layout = (enum ring_layout_kind)dice_below(dice, RING_N_LAYOUTS);
+    problem->mask = (enum ring_mask)dice_below(dice, RING_N_MASKS);
+    problem->tokens = 2 * scene->spec.n_ranks + dice_below(dice, 100000);
+    problem->kv_heads = 8;
+    problem->heads = 32;
+    problem->head_dim = 64;
+    problem->dtype = dice_below(dice, 2) ? RING_BF16 : RING_FP32;
+    scene->progress = dice_below(dice, 4) == 0 ? MODEL_PROGRESS_NONE : MODEL_PROGRESS_POLL;
+    scene->compute.block_s = dice_between(dice, 1e-5, 1e-2);
+    scene->compute.core_free = dice_below(dice, 2);
+}
+
+/* The way in and the way out of each device differ; some are copied by the receiver. */
+static void roll_star(struct scene *scene, struct dice *dice)
+{
+    uint32_t middle = topology_builder_switch(&scene->cluster, "switch");
+
+    for (uint32_t i = 0; i < scene->spec.n_ranks; i++) {
+        uint32_t device = topology_builder_device(&scene->cluster, "g%u", i);
+        uint32_t out = topology_builder_link(&scene->cluster, device, middle, dice_between(dice, 1e9, 1e11),
+                                             dice_between(dice, 1e-7, 1e-3));
+        topology_builder_link(&scene->cluster, middle, device, dice_between(dice, 1e9, 1e11),
+                              dice_below(dice, 2) ? 0 : dice_between(dice, 1e-7, 1e-3));
+        if (dice_below(dice, 4) == 0)
+            scene->cluster.topology.links[out].mover = MODEL_MOVED_BY_RECEIVER;
+    }
+}
+
+/* A chain of up to four switches, each with some devices; fewer devices than ranks now and then; ranks
+ * anywhere. */
+static void roll_chain(struct scene *scene, struct dice *dice)
+{
+    uint32_t n_switches = (uint32_t)(1 + dice_below(dice, 4)), switches[4];
+    uint32_t n_ranks = scene->spec.n_ranks;
+    uint32_t n_devices = dice_below(dice, 3) ? n_ranks : (uint32_t)(1 + dice_below(dice, n_ranks));
+
+    for (uint32_t i = 0; i < n_switches; i++) {
+        switches[i] = topology_builder_switch(&scene->cluster, "s%u", i);
+        if (i > 0)
+            topology_builder_cable(&scene->cluster, switches[i - 1], switches[i],
+                                   dice_between(dice, 1e9, 3e10), dice_between(dice, 1e-7, 1e-4));
+    }
+    for (uint32_t i = 0; i < n_devices; i++)
+        topology_builder_cable(&scene->cluster, topology_builder_device(&scene->cluster, "g%u", i),
+                               switches[dice_below(dice, n_switches)], dice_between(dice, 1e10, 1e11),
+                               dice_below(dice, 2) ? 0 : 1e-6);
+    for (uint32_t rank = 0; rank < n_ranks; rank++)
+        scene->placement[rank] = rank % n_devices;
+    for (uint32_t rank = n_ranks - 1; rank > 0; rank--) {
+        uint32_t other = (uint32_t)dice_below(dice, rank + 1), device = scene->placement[rank];
+        scene->placement[rank] = scene->placement[other];
+        scene->placement[other] = device;
+    }
+}
+
+static double compare(uint32_t number, const struct scene *scene, const double *ends_s,
+                      const double *expected_s)
+{
+    double worst = 0;
+
+    for (uint32_t rank = 0; rank < scene->plan.n_ranks; rank++) {
+        double error = fabs(ends_s[rank] - expected_s[rank]) / expected_s[rank];
+        worst = fmax(worst, error);
+        if (!(error <= 1e-9))
+            fail_msg("ring %u, rank %u of %u: simgrid says %.15g, the other %.15g", number, rank,
+                     scene->plan.n_ranks, ends_s[rank], expected_s[rank]);
+    }
+    return worst;
+}
+
+static void uncontended_rings_take_what_the_recurrence_says(void **state)
+{
+    struct dice dice = {20240607};
+    double worst = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < N_RINGS; i++) {
+        struct scene scene;
+        double ends_s[MAX_RANKS], expected_s[MAX_RANKS];
+        struct ring_parts totals[MAX_RANKS];
+        struct ring_error error = {""};
+        scene_init(&scene);
+        roll_problem(&scene, &dice);
+        roll_star(&scene, &dice);
+        scene_build(&scene);
+        if (model_recurrence(&scene.ring, expected_s, totals, NULL, &error) != RING_OK)
+            fail_msg("ring %u: %s", i, error.text);
+        scene_play(&scene, ends_s);
+        worst = fmax(worst, compare(i, &scene, ends_s, expected_s));
+        scene_fini(&scene);
+    }
+    print_message("worst relative difference %.2g\n", worst);
+}
+
+static void contended_rings_take_what_max_min_fairness_says(void **state)
+{
+    struct dice dice = {31415926};
+    double worst = 0;
+    uint32_t n_shared = 0;
+
+    (void)state;
+    for (uint32_t i = 0; n_shared < N_RINGS; i++) {
+        struct scene scene;
+        double ends_s[MAX_RANKS], expected_s[MAX_RANKS];
+        scene_init(&scene);
+        roll_problem(&scene, &dice);
+        roll_chain(&scene, &dice);
+        scene_build(&scene);
+        n_shared += scene.ring.shared;
+        fair_play(&scene.ring, expected_s);
+        scene_play(&scene, ends_s);
+        worst = fmax(worst, compare(i, &scene, ends_s, expected_s));
+        scene_fini(&scene);
+    }
+    print_message("worst relative difference %.2g\n", worst);
+}
+
+/* Anyone to anyone, many messages at once, over several steps: no ring at all. */
+static void scripts_of_many_messages_take_what_max_min_fairness_says(void **state)
+{
+    struct dice dice = {27182818};
+    double worst = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < N_RINGS / 4; i++) {
+        struct scene scene;
+        struct script_line lines[48];
+        double ends_s[MAX_RANKS], expected_s[MAX_RANKS];
+        scene_init(&scene);
+        roll_problem(&scene, &dice);
+        roll_chain(&scene, &dice);
+        for (uint32_t j = 0; j < 48; j++) {
+            uint32_t step = j / 12, n = scene.spec.n_ranks;
+            lines[j] = (struct script_line){step, (uint32_t)dice_below(&dice, n),
+                                            (uint32_t)dice_below(&dice, n), step};
+        }
+        scene_build_script(&scene, lines, 48);
+        fair_play(&scene.ring, expected_s);
+        scene_play(&scene, ends_s);
+        for (uint32_t rank = 0; rank < scene.spec.n_ranks; rank++) /* no time at all has no relative error */
+            if (expected_s[rank] == 0 && ends_s[rank] == 0)
+                expected_s[rank] = ends_s[rank] = 1;
+        worst = fmax(worst, compare(i, &scene, ends_s, expected_s));
+        scene_fini(&scene);
+    }
+    print_message("worst relative difference %.2g\n", worst);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uncontended_rings_take_what_the_recurrence_says),
+        cmocka_unit_test(contended_rings_take_what_max_min_fairness_says),
+        cmocka_unit_test(scripts_of_many_messages_take_what_max_min_fairness_says),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
