@@ -52,7 +52,7 @@ static void check_topology(struct config_reader *reader, const struct config_nod
     if (topology)
         snprintf(text, size, "topology %s: %s, %s, %s", topology->name,
                  plural(reader, topology->n_devices, "device", "devices"),
-                 plural(reader, topology->n_vertices - topology->n_devices, "switch", "switches"),
+                 plural(reader, topology->n_vertices - topology->n_devices, "switch", "switches and NICs"),
                  plural(reader, topology->n_links, "link", "links"));
 }
 

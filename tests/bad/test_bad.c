@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Wrong input and what is said about it, as data. NAME.yaml is a scenario, a topology or a device with one thing
- * wrong; NAME.err is the whole line that it must be answered with. NAME.set, where there is one, has `--set` items,
- * one a line. A new case is two files. */
+ * Wrong input and what is said about it, as data. NAME.yaml is a scenario, a topology or a device with one
+ * thing wrong; NAME.err is the whole line that it must be answered with. NAME.set, where there is one, has
+ * `--set` items, one a line. A new case is two files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,8 +80,8 @@ static size_t find_cases(struct CMUnitTest *cases)
         if (length <= 5 || length >= sizeof names[0] || strcmp(entry->d_name + length - 5, ".yaml") != 0)
             continue;
         memcpy(names[n], entry->d_name, length - 5);
-        cases[n] = (struct CMUnitTest){.name = names[n], .test_func = is_refused_with_its_line,
-                                       .initial_state = names[n]};
+        cases[n] = (struct CMUnitTest){
+            .name = names[n], .test_func = is_refused_with_its_line, .initial_state = names[n]};
         n++;
     }
     if (directory)
