@@ -1,6 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order in which this machine is measured. See calibrate.h. */
 #include "exec/calibrate.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "exec/calibration.h"
+
+#define TIMEOUT_S 60.0
+
+/* Of the time to spend; the link takes what it takes, about a second. */
+#define KERNELS_SHARE 0.8
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+double exec_median(double *values, size_t n)
+{
+    if (n == 0)
+        return NAN;
+    qsort(values, n, sizeof *values, compare);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+double exec_spread(const double *values, size_t n)
+{
+    return (values[n - 1] - values[0]) / values[n / 2];
+}
+
+void exec_calibrate_progress(const struct exec_calibration *c, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!c->spec->progress || c->rank != 0)
+        return;
+    va_start(arguments, format);
+    fputs("ringlab-progress: calibrating: ", c->spec->progress);
+    vfprintf(c->spec->progress, format, arguments);
+    fputc('\n', c->spec->progress);
+    fflush(c->spec->progress);
+    va_end(arguments);
+}
+
+static enum ring_status write_files(const struct exec_calibration *c, struct ring_error *error)
+{
+    char path[4096];
+    enum ring_status status = RING_OK;
+
+    if (c->rank == 0) {
+        if (!c->spec->path)
+            status = config_cache_path(path, sizeof path, "this-machine.yaml", error);
+        if (status == RING_OK)
+            status = exec_calibration_write(c, c->spec->path ? c->spec->path : path, error);
+    }
+    return exec_agree(c->comm, &c->bound, status, error);
+}
+
 enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct ring_error *error)
 {
-    (void)spec;
-    return ring_fail(error, RING_UNSUPPORTED, "calibrate is not there yet");
+    struct exec_calibration *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for a calibration");
+    c->comm = spec->comm;
+    c->spec = spec;
+    MPI_Comm_rank(spec->comm, &c->rank);
+    MPI_Comm_size(spec->comm, &c->n_ranks);
+    c->bound =
+        (struct exec_bound){TIMEOUT_S, spec->stop, c->n_ranks > sysconf(_SC_NPROCESSORS_ONLN), c->rank};
+    enum ring_status status = exec_clock_agree(c->comm, &c->bound, &c->clock, error);
+    if (status == RING_OK && c->clock.n_hosts > 1)
+        status = ring_fail(error, RING_BAD_INPUT, "calibrate measures one machine, and was started on %d",
+                           c->clock.n_hosts);
+    if (status == RING_OK)
+        status = exec_calibrate_link(c, error);
+    if (status == RING_OK)
+        status = exec_calibrate_kernels(c, KERNELS_SHARE * spec->seconds, error);
+    if (status == RING_OK)
+        status = write_files(c, error);
+    free(c);
+    return status;
 }

@@ -4,7 +4,6 @@
  * flight.c's, politeness and time limits bounded.c's. */
 #include "exec/transport_parts.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -30,9 +29,10 @@ static void date_receive(struct exec_transport *t, struct exec_flight *flight, s
 
     if (flight->kind != EXEC_RECV || !t->shares_memory[flight->message.peer])
         return;
-    if (call.end_s - call.begin_s < copy_s && t->last_call.end_s - t->last_call.begin_s >= copy_s)
+    if (call.end_s - call.begin_s < copy_s && t->last_call.end_s - t->last_call.begin_s >= copy_s &&
+        t->last_call.begin_s >= flight->posted_s)
         call = t->last_call;
-    flight->begun_s = call.begin_s > flight->posted_s ? call.begin_s : flight->posted_s;
+    flight->begun_s = call.begin_s;
     flight->ended_s = call.end_s;
 }
 
@@ -64,8 +64,6 @@ static enum ring_status give_up(struct exec_transport *t, const struct exec_flig
     if (status == RING_TIMED_OUT)
         return ring_fail(&t->base.error, status, "rank %d: %s has not %s after %g s", t->rank, what,
                          flight->kind == EXEC_SEND ? "been taken" : "arrived", t->spec.bound.timeout_s);
-    /* Who waits at a later hop waits because of an earlier one: let the earlier speak first. */
-    exec_nap(fmin(2e-3 * flight->message.step, 0.2));
     return ring_fail(&t->base.error, status, "rank %d: %s: stopped from outside while waiting for it",
                      t->rank, what);
 }
@@ -109,7 +107,11 @@ static enum ring_status post(struct exec_transport *t, enum exec_flight_kind kin
         return no_memory(t);
     request->handle = flight;
     flight->message = *message;
-    return exec_flight_start(flight, buffer, t->comm, t->rank, &t->base.error);
+    /* The very post of a receive copies, where the sender was here first. */
+    t->last_call.begin_s = flight->posted_s;
+    enum ring_status status = exec_flight_start(flight, buffer, t->comm, t->rank, &t->base.error);
+    t->last_call.end_s = exec_transport_now(t);
+    return status;
 }
 
 static enum ring_status post_send(struct ring_transport *transport, const struct ring_message *message,

@@ -29,7 +29,8 @@ struct listener {
     int progress_fd;
     char line[LINE_BYTES];
     size_t n;
-    char error_line[LINE_BYTES]; /* the first with the mark */
+    char error_line[LINE_BYTES]; /* with the mark; of several the one of the earliest hop */
+    long error_hop;
     char death_line[LINE_BYTES]; /* mpirun saw a rank die of a signal */
     char other_line[LINE_BYTES]; /* the first of the others that is not decoration */
 };
@@ -56,6 +57,19 @@ static bool is_decoration(const char *line)
     return line[strspn(line, "-=* \t")] == '\0';
 }
 
+/* The ranks' lines come in any order. Who waits at a later hop waits because of an earlier one, so the
+ * earliest hop tells most; a line that names none is about all of it. */
+static void take_error(struct listener *listener, const char *line)
+{
+    const char *at = strstr(line, ": hop ");
+    long hop = at ? strtol(at + strlen(": hop "), NULL, 10) : -1;
+
+    if (listener->error_line[0] && hop >= listener->error_hop)
+        return;
+    listener->error_hop = hop;
+    snprintf(listener->error_line, sizeof listener->error_line, "%s", line);
+}
+
 static void take_line(struct listener *listener)
 {
     char *line = listener->line;
@@ -70,8 +84,7 @@ static void take_line(struct listener *listener)
             write(listener->progress_fd, line + progress_mark, n + 1 - progress_mark) < 0)
             listener->progress_fd = 0; /* nobody looks any more */
     } else if (strncmp(line, TOOL_LAUNCH_ERROR_MARK, error_mark) == 0) {
-        if (!listener->error_line[0])
-            snprintf(listener->error_line, sizeof listener->error_line, "%s", line + error_mark);
+        take_error(listener, line + error_mark);
     } else if (strstr(line, "noticed that process rank") || strstr(line, "exited on signal")) {
         if (!listener->death_line[0])
             snprintf(listener->death_line, sizeof listener->death_line, "%s", line);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a hop costs between the ranks of this machine: a ring of all of them, every rank sending and receiving
+ * at once, hop after hop as a run does it, through the transport that a run uses. */
+#include "exec/calibration.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exec/memory.h"
+#include "exec/transport.h"
+
+enum { N_TRIALS = 9, FIRST_BYTES = 1024, MAX_BYTES = 64 << 20, MAX_HOPS = 128, COPY_BYTES = 32 << 20 };
+
+/* Enough hops to time, not so many that large ones take long. */
+static int hops_of(uint64_t bytes)
+{
+    uint64_t n = (UINT64_C(32) << 20) / bytes;
+    return n > MAX_HOPS ? MAX_HOPS : n < 3 ? 3 : (int)n;
+}
+
+static enum ring_status one_hop(struct exec_calibration *c, struct ring_transport *t, char *out, char *in,
+                                uint64_t bytes, struct ring_error *error)
+{
+    struct ring_message to = {.peer = (uint32_t)((c->rank + 1) % c->n_ranks), .bytes = bytes};
+    struct ring_message from = {.peer = (uint32_t)((c->rank + c->n_ranks - 1) % c->n_ranks), .bytes = bytes};
+    struct ring_task task = {.rank = (uint32_t)c->rank};
+    struct ring_request received, sent, computed;
+
+    enum ring_status status = t->ops->post_recv(t, &from, (struct ring_buffer){in, bytes}, &received);
+    if (status == RING_OK)
+        status = t->ops->post_send(t, &to, (struct ring_buffer){out, bytes}, &sent);
+    if (status == RING_OK)
+        status = t->ops->post_compute(t, &task, &computed);
+    struct ring_request *order[] = {&received, &computed, &sent};
+    for (int i = 0; i < 3 && status == RING_OK; i++)
+        status = t->ops->wait(t, order[i]);
+    if (status != RING_OK && error)
+        *error = t->error;
+    return status;
+}
+
+/* The median over some trials of the time of a hop. */
+static enum ring_status time_size(struct exec_calibration *c, struct ring_transport *t, char *buffers[2],
+                                  uint64_t bytes, double *hop_s, double *spread, struct ring_error *error)
+{
+    double trials_s[N_TRIALS];
+    int n_hops = hops_of(bytes);
+    enum ring_status status = RING_OK;
+
+    for (int trial = -1; trial < N_TRIALS && status == RING_OK; trial++) { /* the first is first contact */
+        status = exec_barrier(c->comm, &c->bound, "all ranks to exchange", error);
+        double begun_s = exec_clock_s();
+        for (int hop = 0; hop < n_hops && status == RING_OK; hop++)
+            status = one_hop(c, t, buffers[hop % 2], buffers[1 - hop % 2], bytes, error);
+        double time_s = (exec_clock_s() - begun_s) / n_hops;
+        if (status == RING_OK)
+            status = exec_maximum(c->comm, &c->bound, &time_s, 1, "all ranks' hop times", error);
+        if (trial >= 0)
+            trials_s[trial] = time_s;
+    }
+    if (status != RING_OK)
+        return status;
+    *hop_s = exec_median(trials_s, N_TRIALS);
+    *spread = exec_spread(trials_s, N_TRIALS);
+    return RING_OK;
+}
+
+/* Streams through memory, all ranks at once: bytes read and written a second, by each. */
+static enum ring_status time_copy(struct exec_calibration *c, char *buffers[2], uint64_t bytes,
+                                  struct ring_error *error)
+{
+    double trials_s[N_TRIALS];
+
+    enum ring_status status = exec_barrier(c->comm, &c->bound, "all ranks to copy", error);
+    for (int trial = 0; trial < N_TRIALS; trial++) {
+        double begun_s = exec_clock_s();
+        memcpy(buffers[trial % 2], buffers[1 - trial % 2], bytes);
+        trials_s[trial] = exec_clock_s() - begun_s;
+    }
+    double time_s = exec_median(trials_s, N_TRIALS);
+    if (status == RING_OK)
+        status = exec_maximum(c->comm, &c->bound, &time_s, 1, "all ranks' copies", error);
+    c->copy_bytes_per_s = 2.0 * (double)bytes / time_s;
+    return status;
+}
+
+/* The largest message that all ranks can have four times over in a quarter of the memory. */
+static uint64_t largest_message(const struct exec_calibration *c)
+{
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    uint64_t bytes = MAX_BYTES;
+
+    while (bytes > COPY_BYTES / 8 && 4.0 * (double)bytes * c->n_ranks > memory / 4)
+        bytes /= 4;
+    return bytes;
+}
+
+/* A hop of next to nothing, with a computation of nothing, less the hop itself: what posting and waiting
+ * cost. The smallest message stands for the hop; so the two together are exact for small ones. */
+static void split_step(struct exec_calibration *c)
+{
+    c->step_s = c->n_sizes ? c->hop_s[0] / 2 : 1e-6;
+    for (size_t i = 0; i < c->n_sizes; i++)
+        c->hop_s[i] = fmax(c->hop_s[i] - c->step_s, 1e-9);
+}
+
+enum ring_status exec_calibrate_link(struct exec_calibration *c, struct ring_error *error)
+{
+    struct exec_transport_spec spec = {.comm = c->comm,
+                                       .progress = MODEL_PROGRESS_POLL,
+                                       .bound = c->bound,
+                                       .clock_offset_s = c->clock.offset_s};
+    struct exec_transport *transport = NULL;
+    uint64_t largest = largest_message(c);
+    char *buffers[2] = {exec_memory_alloc(largest), exec_memory_alloc(largest)};
+    double spreads[EXEC_MAX_SIZES];
+
+    enum ring_status status =
+        buffers[0] && buffers[1] ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for messages");
+    status = exec_agree(c->comm, &c->bound, status, error);
+    if (status == RING_OK)
+        status = time_copy(c, buffers, largest < COPY_BYTES ? largest : COPY_BYTES, error);
+    if (status == RING_OK)
+        status = exec_transport_open(&transport, &spec, error);
+    c->n_sizes = 0;
+    for (uint64_t bytes = FIRST_BYTES; bytes <= largest && c->n_ranks > 1 && status == RING_OK; bytes *= 4) {
+        size_t i = c->n_sizes++;
+        exec_calibrate_progress(c, "hops of %llu bytes", (unsigned long long)bytes);
+        c->sizes[i] = bytes;
+        status =
+            time_size(c, exec_transport_base(transport), buffers, bytes, &c->hop_s[i], &spreads[i], error);
+    }
+    if (transport && status == RING_OK)
+        exec_transport_close(transport);
+    exec_memory_free(buffers[0]);
+    exec_memory_free(buffers[1]);
+    if (status != RING_OK)
+        return status;
+    c->link_spread = c->n_sizes ? exec_median(spreads, c->n_sizes) : 0;
+    split_step(c);
+    return RING_OK;
+}

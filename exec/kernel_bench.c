@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One block of attention, to be timed. See kernel_bench.h; the cutting is attention.c's, without its plans.
+ */
+#include "exec/kernel_bench.h"
+
+#include <math.h>
+
+#include "exec/clock.h"
+#include "exec/kernels/data.h"
+#include "exec/memory.h"
+
+static void fill(struct exec_kernel_bench *bench)
+{
+    struct ring_problem problem = {.tokens = bench->max_tokens,
+                                   .batch = 1,
+                                   .heads = (uint32_t)bench->n_heads,
+                                   .kv_heads = (uint32_t)bench->n_heads,
+                                   .head_dim = (uint32_t)bench->head_dim,
+                                   .dtype = bench->kernel->dtype,
+                                   .mask = RING_MASK_FULL};
+    struct ring_layout layout = {RING_LAYOUT_CONTIGUOUS, bench->max_tokens, 1};
+    struct ring_shard all = ring_layout_shard(&layout, 0);
+    struct data_spec data = {DATA_RANDOM, 1};
+
+    data_fill(&data, &problem, DATA_Q, &all, bench->q);
+    data_fill(&data, &problem, DATA_K, &all, bench->k);
+    data_fill(&data, &problem, DATA_V, &all, bench->v);
+    for (size_t i = 0; i < bench->max_tokens; i++)
+        bench->positions[i] = i;
+    struct block_state state = {bench->kernel->state,
+                                bench->n_heads * bench->max_tokens,
+                                bench->head_dim,
+                                bench->m,
+                                bench->l,
+                                bench->o};
+    block_state_clear(&state);
+}
+
+enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ring_dtype dtype,
+                                        size_t head_dim, size_t max_tokens, size_t n_heads,
+                                        struct ring_error *error)
+{
+    const struct block_kernel *kernel = block_kernel_find(NULL, dtype, head_dim);
+
+    *bench = (struct exec_kernel_bench){
+        .kernel = kernel, .head_dim = head_dim, .max_tokens = max_tokens, .n_heads = n_heads};
+    if (!kernel)
+        return ring_fail(error, RING_UNSUPPORTED, "no CPU kernel for %s and head_dim %zu",
+                         ring_dtype_names[dtype], head_dim);
+    size_t rows = n_heads * max_tokens;
+    size_t element = ring_dtype_bytes(dtype), real = ring_dtype_bytes(kernel->state);
+    bench->q = exec_memory_alloc(rows * head_dim * element);
+    bench->k = exec_memory_alloc(rows * head_dim * element);
+    bench->v = exec_memory_alloc(rows * head_dim * element);
+    bench->m = exec_memory_alloc(rows * real);
+    bench->l = exec_memory_alloc(rows * real);
+    bench->o = exec_memory_alloc(rows * head_dim * real);
+    bench->scratch = exec_memory_alloc(kernel->scratch_bytes(head_dim));
+    bench->positions = exec_memory_alloc(max_tokens * sizeof *bench->positions);
+    if (bench->q && bench->k && bench->v && bench->m && bench->l && bench->o && bench->scratch &&
+        bench->positions) {
+        fill(bench);
+        return RING_OK;
+    }
+    exec_kernel_bench_close(bench);
+    return ring_fail(error, RING_NO_MEMORY, "out of memory for a block of %zu tokens", max_tokens);
+}
+
+void exec_kernel_bench_close(struct exec_kernel_bench *bench)
+{
+    void *all[] = {bench->q, bench->k, bench->v,       bench->m,
+                   bench->l, bench->o, bench->scratch, bench->positions};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        exec_memory_free(all[i]);
+    *bench = (struct exec_kernel_bench){.kernel = NULL};
+}
+
+static void run_block(struct exec_kernel_bench *bench, size_t q_tokens, size_t k_tokens, bool causal)
+{
+    const struct block_kernel *kernel = bench->kernel;
+    size_t d = bench->head_dim, element = ring_dtype_bytes(kernel->dtype),
+           real = ring_dtype_bytes(kernel->state);
+    size_t first = bench->next_head * bench->max_tokens;
+
+    bench->next_head = (bench->next_head + 1) % bench->n_heads;
+    for (size_t q = 0; q < q_tokens; q += kernel->q_tile) {
+        size_t n_q = q_tokens - q < kernel->q_tile ? q_tokens - q : kernel->q_tile;
+        size_t visible = causal ? q + n_q : k_tokens;
+        for (size_t k = 0; k < visible; k += kernel->k_span) {
+            struct block_forward block = {
+                .q = (char *)bench->q + (first + q) * d * element,
+                .k = (char *)bench->k + (first + k) * d * element,
+                .v = (char *)bench->v + (first + k) * d * element,
+                .q_position = bench->positions + q,
+                .k_position = bench->positions + k,
+                .q_tokens = n_q,
+                .k_tokens = visible - k < kernel->k_span ? visible - k : kernel->k_span,
+                .head_dim = d,
+                .causal = causal,
+                .scale = 1 / sqrt((double)d),
+                .m = (char *)bench->m + (first + q) * real,
+                .l = (char *)bench->l + (first + q) * real,
+                .o = (char *)bench->o + (first + q) * d * real,
+            };
+            kernel->forward(&block, bench->scratch);
+        }
+    }
+}
+
+double exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens, size_t k_tokens, bool causal,
+                              size_t n_blocks)
+{
+    double begun_s = exec_clock_s();
+
+    for (size_t i = 0; i < n_blocks; i++)
+        run_block(bench, q_tokens, k_tokens, causal);
+    return (exec_clock_s() - begun_s) / (double)n_blocks;
+}
+
+double exec_kernel_bench_pairs(size_t q_tokens, size_t k_tokens, bool causal)
+{
+    double q = (double)q_tokens, k = (double)k_tokens;
+    return causal ? q * (q + 1) / 2 : q * k;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One block of attention as a real run computes it - the same kernel in the same pieces - but of any shape,
+ * to be timed: for calibrate's tables, and for the probe that says how far this minute is from the calibrated
+ * one. */
+#ifndef EXEC_KERNEL_BENCH_H
+#define EXEC_KERNEL_BENCH_H
+
+#include "exec/kernels/block.h"
+
+struct exec_kernel_bench {
+    const struct block_kernel *kernel;
+    size_t head_dim, max_tokens, n_heads;
+    size_t next_head; /* heads are used in turn, so that a block is as cold as in a run */
+    void *q, *k, *v;  /* [n_heads][max_tokens][head_dim] of the kernel's dtype */
+    void *m, *l, *o;  /* running state */
+    void *scratch;
+    uint64_t *positions; /* [max_tokens] */
+};
+
+/* RING_NO_MEMORY; RING_UNSUPPORTED where no kernel serves. */
+enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ring_dtype dtype,
+                                        size_t head_dim, size_t max_tokens, size_t n_heads,
+                                        struct ring_error *error);
+void exec_kernel_bench_close(struct exec_kernel_bench *bench);
+
+/* Seconds that one head's block of so many queries and keys takes, the mean of n_blocks in a row. causal: the
+ * square that the diagonal cuts; q_tokens == k_tokens. */
+double exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens, size_t k_tokens, bool causal,
+                              size_t n_blocks);
+
+/* (query, key) pairs of that block, per head. */
+double exec_kernel_bench_pairs(size_t q_tokens, size_t k_tokens, bool causal);
+
+#endif

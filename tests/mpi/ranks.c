@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mpi-ranks rings|overlap|conformance: plays a test on 1, 2, 3, 5 and 7 of the ranks that were started, in
+ * turn, so that one start of mpirun serves them all. */
+#include "tests/mpi/ranks.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void report(const struct seat *seat, const char *format, ...)
+{
+    va_list arguments;
+
+    if (seat->rank != 0)
+        return;
+    va_start(arguments, format);
+    fputs("ringlab-progress: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+enum ring_status open_transport(const struct seat *seat, enum model_progress progress,
+                                const struct exec_compute *compute, struct exec_transport **out,
+                                struct ring_error *error)
+{
+    struct exec_transport_spec spec = {.comm = seat->comm, .progress = progress, .bound = seat->bound};
+
+    if (compute)
+        spec.compute = *compute;
+    return exec_transport_open(out, &spec, error);
+}
+
+/* The first n ranks play; the rest wait for them. */
+static enum ring_status play(enum ring_status (*test)(const struct seat *, struct ring_error *), int n,
+                             struct ring_error *error)
+{
+    struct exec_bound bound = {.timeout_s = 60};
+    struct seat seat = {.n_ranks = n};
+    enum ring_status status = RING_OK;
+    int rank = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < n ? 0 : MPI_UNDEFINED, rank, &seat.comm);
+    bound.rank = rank;
+    bound.crowded = n > sysconf(_SC_NPROCESSORS_ONLN);
+    seat.rank = rank;
+    seat.bound = bound;
+    if (rank < n)
+        status = test(&seat, error);
+    bound.crowded = true;
+    status = exec_agree(MPI_COMM_WORLD, &bound, status, error);
+    if (rank < n && status == RING_OK)
+        MPI_Comm_free(&seat.comm);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        enum ring_status (*test)(const struct seat *, struct ring_error *);
+    } tests[] = {
+        {"rings", test_rings},
+        {"overlap", test_overlap},
+        {"conformance", test_conformance},
+    };
+    static const int counts[] = {1, 2, 3, 5, 7};
+    enum ring_status status = RING_BAD_INPUT;
+    struct ring_error error = {"no such test"};
+    int n_ranks = 0, rank = 0;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (size_t i = 0; argc > 1 && i < sizeof tests / sizeof *tests; i++) {
+        if (strcmp(argv[1], tests[i].name) != 0)
+            continue;
+        status = RING_OK;
+        for (size_t j = 0; j < sizeof counts / sizeof *counts && counts[j] <= n_ranks && status == RING_OK;
+             j++)
+            status = play(tests[i].test, counts[j], &error);
+    }
+    if (status == RING_OK) {
+        MPI_Finalize();
+        return 0;
+    }
+    if (rank == 0 || status == RING_TIMED_OUT)
+        fprintf(stderr, "ringlab-rank: %s\n", error.text);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+    return 3;
+}
