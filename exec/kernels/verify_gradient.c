@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One rank's gradients against the oracle's. Gradients are held to a bound on the Frobenius norm and not
+ * element by element: an element of dQ or dK is a sum of terms of both signs whose rounding is that of the
+ * terms. A NaN is equal to a NaN alone. */
+#include "exec/kernels/verify_gradient.h"
+
+#include <math.h>
+
+static uint64_t fnv1a(uint64_t hash, const void *data, size_t n_bytes)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < n_bytes; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* |found - wanted|; 0 if they are the same, infinities and NaN included; infinite if only one is NaN. */
+static double distance(double found, double wanted)
+{
+    if (found == wanted || (isnan(found) && isnan(wanted)))
+        return 0.0;
+    double apart = fabs(found - wanted);
+    return isnan(apart) ? INFINITY : apart;
+}
+
+/* One row of a tensor, `row` rows from its start. */
+static void compare(struct verify_frobenius *sum, enum ring_dtype dtype, const void *tensor, size_t row,
+                    size_t head_dim, const double *wanted, double gross)
+{
+    for (size_t dim = 0; dim < head_dim; dim++) {
+        double apart = distance(data_load(dtype, tensor, row * head_dim + dim), wanted[dim]);
+        sum->error2 += apart * apart;
+        sum->norm2 += wanted[dim] * wanted[dim];
+    }
+    sum->gross2 += gross * gross;
+}
+
+/* The token checked at place i of n, spread over so many. */
+static uint64_t spread(uint64_t i, uint64_t n, uint64_t tokens)
+{
+    return n == 1 ? 0 : i * (tokens - 1) / (n - 1);
+}
+
+static double unit(enum ring_dtype dtype)
+{
+    switch (dtype) {
+    case RING_FP32:
+        return 0x1p-24;
+    case RING_BF16:
+        return 0x1p-8;
+    case RING_FP16:
+        return 0x1p-11;
+    case RING_FP64:
+    case RING_N_DTYPES:
+        break;
+    }
+    return 0x1p-53;
+}
+
+static uint64_t is_bad(const struct verify_frobenius *sum)
+{
+    double norm2 = fmax(sum->norm2, sum->gross2 / (64.0 * 64.0));
+    return !(sum->error2 <= sum->bound * sum->bound * norm2);
+}
+
+/* Every checked query of the rank; returns T. */
+static double check_queries(const struct ring_plan *plan, const struct ring_shard *shard,
+                            struct oracle_gradient *oracle, enum ring_dtype state, const void *d_q,
+                            uint64_t n, struct verify_gradient_report *report)
+{
+    const struct ring_problem *problem = &plan->problem;
+    double t = 0.0;
+    for (uint32_t batch = 0; batch < problem->batch; batch++)
+        for (uint32_t head = 0; head < problem->heads; head++)
+            for (uint64_t i = 0; i < n; i++, report->rows_checked++) {
+                struct oracle_size size;
+                uint64_t token = spread(i, n, shard->tokens);
+                const double *wanted =
+                    oracle_gradient_query(oracle, batch, head, ring_shard_position(shard, token), &size);
+                size_t row = ((size_t)batch * problem->heads + head) * shard->tokens + token;
+                compare(&report->d_q, state, d_q, row, problem->head_dim, wanted, size.gross);
+                t = fmax(t, size.t);
+            }
+    return t;
+}
+
+/* Every checked key of the rank; returns T. */
+static double check_keys(const struct ring_plan *plan, const struct ring_shard *shard,
+                         struct oracle_gradient *oracle, enum ring_dtype dtype, const void *gradient,
+                         uint64_t n, struct verify_gradient_report *report)
+{
+    const struct ring_problem *problem = &plan->problem;
+    size_t d = problem->head_dim;
+    const char *d_v = (const char *)gradient + report->keys_total * d * ring_dtype_bytes(dtype);
+    double t = 0.0;
+    for (uint32_t batch = 0; batch < problem->batch; batch++)
+        for (uint32_t head = 0; head < problem->kv_heads; head++)
+            for (uint64_t i = 0; i < n; i++, report->keys_checked++) {
+                struct oracle_size size;
+                uint64_t token = spread(i, n, shard->tokens);
+                const double *wanted =
+                    oracle_gradient_key(oracle, batch, head, ring_shard_position(shard, token), &size);
+                size_t row = ((size_t)batch * problem->kv_heads + head) * shard->tokens + token;
+                compare(&report->d_k, dtype, gradient, row, d, wanted, size.gross);
+                compare(&report->d_v, dtype, d_v, row, d, wanted + d, 0.0);
+                t = fmax(t, size.t);
+            }
+    return t;
+}
+
+void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_gradient *oracle,
+                     enum ring_dtype state, const void *d_q, const void *gradient, uint64_t max_rows,
+                     struct verify_gradient_report *report)
+{
+    const struct ring_problem *problem = &plan->problem;
+    struct ring_shard shard = ring_layout_shard(&plan->layout, rank);
+    enum ring_dtype dtype = problem->dtype == RING_FP64 ? RING_FP64 : plan->gradient_dtype;
+    *report = (struct verify_gradient_report){
+        .rank = rank,
+        .rows_total = (uint64_t)problem->batch * problem->heads * shard.tokens,
+        .keys_total = (uint64_t)problem->batch * problem->kv_heads * shard.tokens,
+    };
+    uint64_t n = max_rows == 0 || max_rows > shard.tokens ? shard.tokens : max_rows;
+    if (n == 1 && shard.tokens > 1)
+        n = 2;
+    double t = check_queries(plan, &shard, oracle, state, d_q, n, report);
+    report->d_q.bound = unit(state) * (32.0 + 2.0 * t);
+    t = check_keys(plan, &shard, oracle, dtype, gradient, n, report);
+    double hops = dtype == RING_BF16 || dtype == RING_FP16 ? unit(dtype) * plan->n_ranks : 0.0;
+    report->d_k.bound = report->d_v.bound = unit(state) * (32.0 + 2.0 * t) + hops;
+    report->n_bad = is_bad(&report->d_q) + is_bad(&report->d_k) + is_bad(&report->d_v);
+
+    size_t d = problem->head_dim;
+    report->checksum = fnv1a(0xcbf29ce484222325u, d_q, report->rows_total * d * ring_dtype_bytes(state));
+    report->checksum =
+        fnv1a(report->checksum, gradient, 2 * report->keys_total * d * ring_dtype_bytes(dtype));
+}
