@@ -1,121 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cases. Data is a pattern of 32-bit words that says which message it is, so that any mix-up shows. Every
- * wait goes through one function, which holds it to what wait promises of time. */
-#include <inttypes.h>
-#include <string.h>
+ * The cases. Each body is what one rank does; a failed call or a broken promise ends it with a line. */
+#include <stddef.h>
 
 #include "tests/conformance/suite.h"
-
-#define TRY(call)                                                                                            \
-    do {                                                                                                     \
-        enum ring_status try_status = (call);                                                                \
-        if (try_status != RING_OK)                                                                           \
-            return try_status;                                                                               \
-    } while (0)
-
-typedef const struct conformance_seat seat_t;
-
-/* The line of a failed call of the transport, with the rank before it. */
-static enum ring_status check_call(seat_t *seat, enum ring_status status, const char *call,
-                                   struct ring_error *error)
-{
-    if (status == RING_OK)
-        return RING_OK;
-    return ring_fail(error, status, "rank %" PRIu32 ": %s failed: %s", seat->rank, call,
-                     seat->transport->error.text);
-}
-
-static enum ring_status expect(seat_t *seat, bool holds, const char *what, struct ring_error *error)
-{
-    return holds ? RING_OK : ring_fail(error, RING_WORLD, "rank %" PRIu32 ": not so: %s", seat->rank, what);
-}
-
-enum { CHUNK_BYTES = 1024 };
-
-/* The bytes of message id from a multiple of CHUNK_BYTES on. */
-static void make_chunk(uint32_t id, uint64_t at, uint32_t words[CHUNK_BYTES / sizeof(uint32_t)])
-{
-    for (uint32_t i = 0; i < CHUNK_BYTES / sizeof *words; i++)
-        words[i] = id * 2654435761u + (uint32_t)(at / sizeof *words) + i;
-}
-
-static uint64_t chunk_bytes(uint64_t bytes, uint64_t at)
-{
-    return bytes - at < CHUNK_BYTES ? bytes - at : CHUNK_BYTES;
-}
-
-static void fill(char *data, uint64_t bytes, uint32_t id)
-{
-    uint32_t words[CHUNK_BYTES / sizeof(uint32_t)];
-
-    for (uint64_t at = 0; at < bytes; at += CHUNK_BYTES) {
-        make_chunk(id, at, words);
-        memcpy(data + at, words, chunk_bytes(bytes, at));
-    }
-}
-
-static enum ring_status check(seat_t *seat, const char *data, uint64_t bytes, uint32_t id,
-                              struct ring_error *error)
-{
-    uint32_t words[CHUNK_BYTES / sizeof(uint32_t)];
-
-    for (uint64_t at = 0; at < bytes; at += CHUNK_BYTES) {
-        make_chunk(id, at, words);
-        if (memcmp(data + at, words, chunk_bytes(bytes, at)) != 0)
-            return ring_fail(error, RING_WORLD,
-                             "rank %" PRIu32 ": message %" PRIu32 " of %" PRIu64
-                             " bytes is wrong in the KiB from byte %" PRIu64 " on",
-                             seat->rank, id, bytes, at);
-    }
-    return RING_OK;
-}
-
-/* A message whose pattern is id. */
-static enum ring_status post_send(seat_t *seat, uint32_t to, uint32_t tag, char *data, uint64_t bytes,
-                                  uint32_t id, struct ring_request *request, struct ring_error *error)
-{
-    struct ring_message message = {.peer = to, .tag = tag, .block = id, .bytes = bytes};
-    struct ring_buffer buffer = {data, bytes};
-
-    fill(data, bytes, id);
-    return check_call(seat, seat->transport->ops->post_send(seat->transport, &message, buffer, request),
-                      "post_send", error);
-}
-
-static enum ring_status post_recv(seat_t *seat, uint32_t from, uint32_t tag, char *data, uint64_t bytes,
-                                  struct ring_request *request, struct ring_error *error)
-{
-    struct ring_message message = {.peer = from, .tag = tag, .bytes = bytes};
-    struct ring_buffer buffer = {data, bytes};
-
-    memset(data, 0xff, bytes);
-    return check_call(seat, seat->transport->ops->post_recv(seat->transport, &message, buffer, request),
-                      "post_recv", error);
-}
-
-static double now(seat_t *seat)
-{
-    return seat->transport->ops->now(seat->transport);
-}
-
-static enum ring_status wait(seat_t *seat, struct ring_request *request, struct ring_error *error)
-{
-    double before_s = now(seat);
-
-    TRY(check_call(seat, seat->transport->ops->wait(seat->transport, request), "wait", error));
-    double after_s = now(seat);
-    TRY(expect(seat, before_s <= after_s, "the clock does not go back", error));
-    TRY(expect(seat, request->begun_s <= request->ended_s, "begun_s <= ended_s", error));
-    return expect(seat, request->ended_s <= after_s, "ended_s is not after the wait", error);
-}
-
-static enum ring_status wait_checked(seat_t *seat, struct ring_request *request, const char *data,
-                                     uint64_t bytes, uint32_t id, struct ring_error *error)
-{
-    TRY(wait(seat, request, error));
-    return check(seat, data, bytes, id, error);
-}
+#include "tests/conformance/talk.h"
 
 /* --- order
  * --------------------------------------------------------------------------------------------------- */
@@ -131,14 +20,14 @@ static enum ring_status queue(seat_t *seat, bool backwards, struct ring_error *e
         char *data = seat->memory + i * (size_t)QUEUED_BYTES;
         uint64_t bytes = QUEUED_BYTES - i * 4999u;
         if (seat->rank == 0)
-            TRY(post_send(seat, 1, 7, data, bytes, i, &requests[i], error));
+            TRY(talk_post_send(seat, 1, 7, data, bytes, i, &requests[i], error));
         else
-            TRY(post_recv(seat, 0, 7, data, bytes, &requests[i], error));
+            TRY(talk_post_recv(seat, 0, 7, data, bytes, &requests[i], error));
     }
     for (uint32_t i = 0; i < N_QUEUED; i++) {
         uint32_t at = backwards ? N_QUEUED - 1 - i : i;
-        TRY(wait_checked(seat, &requests[at], seat->memory + at * (size_t)QUEUED_BYTES,
-                         QUEUED_BYTES - at * 4999u, at, error));
+        TRY(talk_wait_checked(seat, &requests[at], seat->memory + at * (size_t)QUEUED_BYTES,
+                              QUEUED_BYTES - at * 4999u, at, error));
     }
     return RING_OK;
 }
@@ -160,15 +49,15 @@ static enum ring_status different_tags(seat_t *seat, struct ring_error *error)
     struct ring_request first, second;
 
     if (seat->rank == 0) {
-        TRY(post_send(seat, 1, 1, seat->memory, bytes, 1, &first, error));
-        TRY(post_send(seat, 1, 2, seat->memory + bytes, bytes, 2, &second, error));
-        TRY(wait(seat, &first, error));
-        return wait(seat, &second, error);
+        TRY(talk_post_send(seat, 1, 1, seat->memory, bytes, 1, &first, error));
+        TRY(talk_post_send(seat, 1, 2, seat->memory + bytes, bytes, 2, &second, error));
+        TRY(talk_wait(seat, &first, error));
+        return talk_wait(seat, &second, error);
     }
-    TRY(post_recv(seat, 0, 2, seat->memory, bytes, &second, error));
-    TRY(wait_checked(seat, &second, seat->memory, bytes, 2, error));
-    TRY(post_recv(seat, 0, 1, seat->memory, bytes, &first, error));
-    return wait_checked(seat, &first, seat->memory, bytes, 1, error);
+    TRY(talk_post_recv(seat, 0, 2, seat->memory, bytes, &second, error));
+    TRY(talk_wait_checked(seat, &second, seat->memory, bytes, 2, error));
+    TRY(talk_post_recv(seat, 0, 1, seat->memory, bytes, &first, error));
+    return talk_wait_checked(seat, &first, seat->memory, bytes, 1, error);
 }
 
 /* --- size and company
@@ -179,11 +68,11 @@ static enum ring_status from_first_to_last(seat_t *seat, uint64_t bytes, struct 
     struct ring_request request;
 
     if (seat->rank == 0) {
-        TRY(post_send(seat, seat->n_ranks - 1, 3, seat->memory, bytes, 9, &request, error));
-        return wait(seat, &request, error);
+        TRY(talk_post_send(seat, seat->n_ranks - 1, 3, seat->memory, bytes, 9, &request, error));
+        return talk_wait(seat, &request, error);
     }
-    TRY(post_recv(seat, 0, 3, seat->memory, bytes, &request, error));
-    return wait_checked(seat, &request, seat->memory, bytes, 9, error);
+    TRY(talk_post_recv(seat, 0, 3, seat->memory, bytes, &request, error));
+    return talk_wait_checked(seat, &request, seat->memory, bytes, 9, error);
 }
 
 static enum ring_status one_byte(seat_t *seat, struct ring_error *error)
@@ -203,15 +92,15 @@ static enum ring_status to_oneself(seat_t *seat, struct ring_error *error)
     const uint64_t bytes = 100000;
     struct ring_request out, in;
 
-    TRY(post_recv(seat, seat->rank, 5, seat->memory, bytes, &in, error));
-    TRY(post_send(seat, seat->rank, 5, seat->memory + bytes, bytes, seat->rank, &out, error));
-    TRY(wait_checked(seat, &in, seat->memory, bytes, seat->rank, error));
-    TRY(wait(seat, &out, error));
+    TRY(talk_post_recv(seat, seat->rank, 5, seat->memory, bytes, &in, error));
+    TRY(talk_post_send(seat, seat->rank, 5, seat->memory + bytes, bytes, seat->rank, &out, error));
+    TRY(talk_wait_checked(seat, &in, seat->memory, bytes, seat->rank, error));
+    TRY(talk_wait(seat, &out, error));
     /* and with the send posted first */
-    TRY(post_send(seat, seat->rank, 6, seat->memory + bytes, bytes, 10 + seat->rank, &out, error));
-    TRY(post_recv(seat, seat->rank, 6, seat->memory, bytes, &in, error));
-    TRY(wait(seat, &out, error));
-    return wait_checked(seat, &in, seat->memory, bytes, 10 + seat->rank, error);
+    TRY(talk_post_send(seat, seat->rank, 6, seat->memory + bytes, bytes, 10 + seat->rank, &out, error));
+    TRY(talk_post_recv(seat, seat->rank, 6, seat->memory, bytes, &in, error));
+    TRY(talk_wait(seat, &out, error));
+    return talk_wait_checked(seat, &in, seat->memory, bytes, 10 + seat->rank, error);
 }
 
 /* The sender waits long before the receiver, who has other things to do first, asks. */
@@ -221,21 +110,21 @@ static enum ring_status late_receive(seat_t *seat, struct ring_error *error)
     struct ring_request request;
 
     if (seat->rank == 0) {
-        TRY(post_send(seat, 1, 4, seat->memory, bytes, 4, &request, error));
-        return wait(seat, &request, error);
+        TRY(talk_post_send(seat, 1, 4, seat->memory, bytes, 4, &request, error));
+        return talk_wait(seat, &request, error);
     }
     for (uint32_t i = 0; i < 10; i++) {
         uint32_t peer = 3 - seat->rank;
         if ((i + seat->rank) % 2)
-            TRY(post_send(seat, peer, i, seat->memory, bytes, i, &request, error));
+            TRY(talk_post_send(seat, peer, i, seat->memory, bytes, i, &request, error));
         else
-            TRY(post_recv(seat, peer, i, seat->memory, bytes, &request, error));
-        TRY(wait_checked(seat, &request, seat->memory, bytes, i, error));
+            TRY(talk_post_recv(seat, peer, i, seat->memory, bytes, &request, error));
+        TRY(talk_wait_checked(seat, &request, seat->memory, bytes, i, error));
     }
     if (seat->rank == 2)
         return RING_OK;
-    TRY(post_recv(seat, 0, 4, seat->memory, bytes, &request, error));
-    return wait_checked(seat, &request, seat->memory, bytes, 4, error);
+    TRY(talk_post_recv(seat, 0, 4, seat->memory, bytes, &request, error));
+    return talk_wait_checked(seat, &request, seat->memory, bytes, 4, error);
 }
 
 /* Both send and receive at once, in every order of posting and waiting. */
@@ -248,15 +137,15 @@ static enum ring_status two_way(seat_t *seat, struct ring_error *error)
     for (uint32_t order = 0; order < 4; order++) {
         struct ring_request out, in;
         if (order & 1)
-            TRY(post_recv(seat, peer, order, to, bytes, &in, error));
-        TRY(post_send(seat, peer, order, from, bytes, 10 * order + seat->rank, &out, error));
+            TRY(talk_post_recv(seat, peer, order, to, bytes, &in, error));
+        TRY(talk_post_send(seat, peer, order, from, bytes, 10 * order + seat->rank, &out, error));
         if (!(order & 1))
-            TRY(post_recv(seat, peer, order, to, bytes, &in, error));
+            TRY(talk_post_recv(seat, peer, order, to, bytes, &in, error));
         if (order & 2)
-            TRY(wait(seat, &out, error));
-        TRY(wait_checked(seat, &in, to, bytes, 10 * order + peer, error));
+            TRY(talk_wait(seat, &out, error));
+        TRY(talk_wait_checked(seat, &in, to, bytes, 10 * order + peer, error));
         if (!(order & 2))
-            TRY(wait(seat, &out, error));
+            TRY(talk_wait(seat, &out, error));
     }
     return RING_OK;
 }
@@ -271,10 +160,10 @@ static enum ring_status ring(seat_t *seat, struct ring_error *error)
     for (uint32_t step = 0; step < 3 * n; step++) {
         uint32_t block = (seat->rank + 3 * n - step) % n, next_block = (block + n - 1) % n;
         char *here = seat->memory + (step % 2) * bytes, *there = seat->memory + ((step + 1) % 2) * bytes;
-        TRY(post_recv(seat, previous, step, there, bytes, &in, error));
-        TRY(post_send(seat, next, step, here, bytes, block, &out, error));
-        TRY(wait_checked(seat, &in, there, bytes, next_block, error));
-        TRY(wait_checked(seat, &out, here, bytes, block, error));
+        TRY(talk_post_recv(seat, previous, step, there, bytes, &in, error));
+        TRY(talk_post_send(seat, next, step, here, bytes, block, &out, error));
+        TRY(talk_wait_checked(seat, &in, there, bytes, next_block, error));
+        TRY(talk_wait_checked(seat, &out, here, bytes, block, error));
     }
     return RING_OK;
 }
@@ -323,21 +212,21 @@ static enum ring_status post_compute(seat_t *seat, uint32_t block, struct ring_r
 
     computed[seat->rank].n_run = 0;
     computed[seat->rank].in_order = true;
-    return check_call(seat, seat->transport->ops->post_compute(seat->transport, &task, request),
+    return talk_check(seat, seat->transport->ops->post_compute(seat->transport, &task, request),
                       "post_compute", error);
 }
 
 static enum ring_status wait_computed(seat_t *seat, uint32_t block, double posted_s,
                                       struct ring_request *request, struct ring_error *error)
 {
-    TRY(wait(seat, request, error));
-    TRY(expect(seat, computed[seat->rank].n_run == N_PIECES, "each piece is run once before the wait returns",
-               error));
-    TRY(expect(seat, computed[seat->rank].in_order, "pieces are run in order, of the rank's own task",
-               error));
-    TRY(expect(seat, computed[seat->rank].block == block, "the pieces are of the task that was posted",
-               error));
-    return expect(seat, request->begun_s >= posted_s, "a computation begins after its post", error);
+    TRY(talk_wait(seat, request, error));
+    TRY(talk_expect(seat, computed[seat->rank].n_run == N_PIECES,
+                    "each piece is run once before the wait returns", error));
+    TRY(talk_expect(seat, computed[seat->rank].in_order, "pieces are run in order, of the rank's own task",
+                    error));
+    TRY(talk_expect(seat, computed[seat->rank].block == block, "the pieces are of the task that was posted",
+                    error));
+    return talk_expect(seat, request->begun_s >= posted_s, "a computation begins after its post", error);
 }
 
 static enum ring_status computation(seat_t *seat, struct ring_error *error)
@@ -345,7 +234,7 @@ static enum ring_status computation(seat_t *seat, struct ring_error *error)
     struct ring_request request;
 
     for (uint32_t block = 0; block < 3; block++) {
-        double posted_s = now(seat);
+        double posted_s = talk_now(seat);
         TRY(post_compute(seat, block, &request, error));
         TRY(wait_computed(seat, block, posted_s, &request, error));
     }
@@ -361,16 +250,16 @@ static enum ring_status compute_and_exchange(seat_t *seat, struct ring_error *er
 
     for (uint32_t step = 0; step < 4; step++) {
         struct ring_request out, in, compute;
-        TRY(post_recv(seat, previous, step, to, bytes, &in, error));
-        TRY(post_send(seat, next, step, from, bytes, 10 * step + seat->rank, &out, error));
-        double posted_s = now(seat);
+        TRY(talk_post_recv(seat, previous, step, to, bytes, &in, error));
+        TRY(talk_post_send(seat, next, step, from, bytes, 10 * step + seat->rank, &out, error));
+        double posted_s = talk_now(seat);
         TRY(post_compute(seat, step, &compute, error));
         if (step % 2)
             TRY(wait_computed(seat, step, posted_s, &compute, error));
-        TRY(wait_checked(seat, &in, to, bytes, 10 * step + previous, error));
+        TRY(talk_wait_checked(seat, &in, to, bytes, 10 * step + previous, error));
         if (step % 2 == 0)
             TRY(wait_computed(seat, step, posted_s, &compute, error));
-        TRY(wait_checked(seat, &out, from, bytes, 10 * step + seat->rank, error));
+        TRY(talk_wait_checked(seat, &out, from, bytes, 10 * step + seat->rank, error));
     }
     return RING_OK;
 }

@@ -2,8 +2,8 @@
  *
  * What every transport promises (engine/transport.h), as cases that run over any of them. A case is a body
  * that every rank plays; it reports through a status and a line, because in some worlds a rank is another
- * process. How a body gets its ranks is the world's business: there is one file over_*.c a world, and a world
- * with its own launcher can walk the table of cases itself. */
+ * process. How a body gets its ranks is the world's business: a world adds a test_WORLD.c here, or walks
+ * the table of cases itself where it has its own launcher. */
 #ifndef TESTS_CONFORMANCE_SUITE_H
 #define TESTS_CONFORMANCE_SUITE_H
 

@@ -80,6 +80,22 @@ void scene_play(const struct scene *scene, double *ends_s)
     must(sim_run(&spec, ends_s, NULL, &error), &error);
 }
 
+void scene_play_traced(const struct scene *scene, double *ends_s, struct ring_trace *rows)
+{
+    struct sim_spec spec = {.ring = &scene->ring};
+    struct ring_trace *traces = calloc(scene->plan.n_ranks, sizeof *traces); /* as ring_trace_init */
+    struct ring_error error = {"out of memory"};
+
+    must(traces ? sim_run(&spec, ends_s, traces, &error) : RING_NO_MEMORY, &error);
+    ring_trace_init(rows);
+    for (uint32_t rank = 0; rank < scene->plan.n_ranks; rank++) {
+        for (size_t i = 0; i < traces[rank].n_rows; i++)
+            must(ring_trace_append(rows, &traces[rank].rows[i]), &error);
+        ring_trace_fini(&traces[rank]);
+    }
+    free(traces);
+}
+
 /* --- the script
  * ---------------------------------------------------------------------------------------------- */
 

@@ -28,8 +28,10 @@ void scene_fini(struct scene *scene);
 /* Makes every block bytes (a multiple of 1000 * 125 * 8 or of 1024 * 128 * 8) for so many ranks. */
 void scene_set_block(struct scene *scene, uint32_t n_ranks, uint64_t bytes);
 
-/* Plays the scene; what fails ends the test. ends_s [n_ranks]. */
+/* Plays the scene; what fails ends the program. ends_s [n_ranks]. */
 void scene_play(const struct scene *scene, double *ends_s);
+/* And brings all ranks' rows, rank after rank, in rows, which it inits. */
+void scene_play_traced(const struct scene *scene, double *ends_s, struct ring_trace *rows);
 
 /* One message of one block (the sender's), posted and waited for at these steps of its two ends. */
 struct script_line {

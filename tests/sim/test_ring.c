@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/parts.h"
@@ -152,75 +151,95 @@ static void build_crowded(struct scene *scene)
     scene_build(scene);
 }
 
-static void play_traced(const struct scene *scene, double *ends_s, struct ring_trace *traces)
-{
-    struct sim_spec spec = {.ring = &scene->ring};
-    struct ring_error error = {""};
-
-    for (uint32_t rank = 0; rank < scene->plan.n_ranks; rank++)
-        ring_trace_init(&traces[rank]);
-    if (sim_run(&spec, ends_s, traces, &error) != RING_OK)
-        fail_msg("%s", error.text);
-}
-
 static void two_runs_are_the_same_to_the_last_bit(void **state)
 {
     struct scene scene;
     double ends_s[2][7];
-    struct ring_trace traces[2][7];
+    struct ring_trace rows[2];
 
     (void)state;
     build_crowded(&scene);
-    play_traced(&scene, ends_s[0], traces[0]);
-    play_traced(&scene, ends_s[1], traces[1]);
+    scene_play_traced(&scene, ends_s[0], &rows[0]);
+    scene_play_traced(&scene, ends_s[1], &rows[1]);
     assert_memory_equal(ends_s[0], ends_s[1], sizeof ends_s[0]);
-    for (uint32_t rank = 0; rank < 7; rank++) {
-        assert_int_equal(traces[0][rank].n_rows, traces[1][rank].n_rows);
-        for (size_t i = 0; i < traces[0][rank].n_rows; i++) {
-            const struct ring_trace_row *a = &traces[0][rank].rows[i], *b = &traces[1][rank].rows[i];
-            assert_memory_equal(&a->post_s, &b->post_s, 5 * sizeof(double)); /* post_s ... ended_s */
-        }
-        ring_trace_fini(&traces[0][rank]);
-        ring_trace_fini(&traces[1][rank]);
-    }
+    assert_int_equal(rows[0].n_rows, rows[1].n_rows);
+    for (size_t i = 0; i < rows[0].n_rows; i++) /* post_s ... ended_s */
+        assert_memory_equal(&rows[0].rows[i].post_s, &rows[1].rows[i].post_s, 5 * sizeof(double));
+    ring_trace_fini(&rows[0]);
+    ring_trace_fini(&rows[1]);
     scene_fini(&scene);
 }
 
 /* --- the rows it leaves ------------------------------------------------------------------------------------
  */
 
-static void the_rows_of_a_rank_add_up_to_its_time(void **state)
+static void rows_are_in_order_and_carry_the_bytes_of_the_plan(void **state)
 {
     struct scene scene;
     double ends_s[7];
-    struct ring_trace traces[7], rows;
+    uint64_t bytes_sent[7] = {0};
+    struct ring_trace rows;
+
+    (void)state;
+    build_crowded(&scene);
+    scene_play_traced(&scene, ends_s, &rows);
+    for (size_t i = 0; i < rows.n_rows; i++) {
+        const struct ring_trace_row *row = &rows.rows[i];
+        assert_true(row->post_s <= row->wait_begin_s && row->wait_begin_s <= row->wait_end_s);
+        assert_true(row->begun_s <= row->ended_s && row->ended_s <= row->wait_end_s);
+        bytes_sent[row->rank] += row->kind == RING_TRACE_SEND ? row->amount : 0;
+    }
+    for (uint32_t rank = 0; rank < 7; rank++)
+        assert_int_equal(bytes_sent[rank], ring_plan_bytes_sent(&scene.plan, rank));
+    ring_trace_fini(&rows);
+    scene_fini(&scene);
+}
+
+/* Hops of 2.56 ms beside blocks of 1 ms: every computation is over long before anybody waits for it. */
+static void a_computation_ends_when_it_ends_not_when_it_is_waited_for(void **state)
+{
+    struct scene scene;
+    double ends_s[4];
+    struct ring_trace rows;
+    uint32_t n_computations = 0;
+
+    (void)state;
+    scene_init(&scene);
+    topology_builder_star(&scene.cluster, 4, 25e9, 0);
+    scene_set_block(&scene, 4, 64000000);
+    scene_build(&scene);
+    scene_play_traced(&scene, ends_s, &rows);
+    for (size_t i = 0; i < rows.n_rows; i++) {
+        const struct ring_trace_row *row = &rows.rows[i];
+        if (row->kind != RING_TRACE_COMPUTE)
+            continue;
+        n_computations++;
+        assert_close(row->begun_s, row->step * 2.56e-3);
+        assert_close(row->ended_s, row->step * 2.56e-3 + 1e-3);
+    }
+    assert_int_equal(n_computations, 16);
+    ring_trace_fini(&rows);
+    scene_fini(&scene);
+}
+
+static void the_parts_of_a_rank_add_up_to_its_time(void **state)
+{
+    struct scene scene;
+    double ends_s[7];
+    struct ring_trace rows;
+    struct ring_parts parts[7][7];
     struct ring_error error = {""};
 
     (void)state;
     build_crowded(&scene);
-    play_traced(&scene, ends_s, traces);
-    uint32_t n_steps = scene.plan.n_steps;
-    struct ring_parts *parts = malloc(7 * n_steps * sizeof *parts);
-    assert_non_null(parts);
-    ring_trace_init(&rows);
-    for (uint32_t rank = 0; rank < 7; rank++) {
-        uint64_t bytes_sent = 0;
-        for (size_t i = 0; i < traces[rank].n_rows; i++) {
-            const struct ring_trace_row *row = &traces[rank].rows[i];
-            assert_true(row->post_s <= row->wait_begin_s && row->wait_begin_s <= row->wait_end_s);
-            assert_true(row->begun_s <= row->ended_s && row->ended_s <= row->wait_end_s);
-            bytes_sent += row->kind == RING_TRACE_SEND ? row->amount : 0;
-            assert_int_equal(ring_trace_append(&rows, row), RING_OK);
-        }
-        assert_int_equal(bytes_sent, ring_plan_bytes_sent(&scene.plan, rank));
-        ring_trace_fini(&traces[rank]);
-    }
-    if (ring_parts_from_trace(&rows, 7, n_steps, 0, parts, &error) != RING_OK)
+    assert_int_equal(scene.plan.n_steps, 7);
+    scene_play_traced(&scene, ends_s, &rows);
+    if (ring_parts_from_trace(&rows, 7, 7, 0, &parts[0][0], &error) != RING_OK)
         fail_msg("%s", error.text);
     for (uint32_t rank = 0; rank < 7; rank++) {
         double sum_s = 0, overhead_s = 0;
-        for (uint32_t s = 0; s < n_steps; s++) {
-            const struct ring_parts *step = &parts[rank * n_steps + s];
+        for (uint32_t s = 0; s < 7; s++) {
+            const struct ring_parts *step = &parts[rank][s];
             double step_s = step->compute_s + step->transfer_s + step->wait_s + step->overhead_s;
             assert_true(fabs(step_s - (step->end_s - step->begin_s)) < 1e-12);
             sum_s += step_s;
@@ -230,7 +249,6 @@ static void the_rows_of_a_rank_add_up_to_its_time(void **state)
         assert_true(overhead_s < 1e-12); /* nothing takes time here but computing and moving */
     }
     ring_trace_fini(&rows);
-    free(parts);
     scene_fini(&scene);
 }
 
@@ -244,7 +262,9 @@ int main(void)
         cmocka_unit_test(a_fast_network_hides_behind_the_computing),
         cmocka_unit_test(half_the_bandwidth_takes_twice_the_communication),
         cmocka_unit_test(two_runs_are_the_same_to_the_last_bit),
-        cmocka_unit_test(the_rows_of_a_rank_add_up_to_its_time),
+        cmocka_unit_test(rows_are_in_order_and_carry_the_bytes_of_the_plan),
+        cmocka_unit_test(a_computation_ends_when_it_ends_not_when_it_is_waited_for),
+        cmocka_unit_test(the_parts_of_a_rank_add_up_to_its_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
