@@ -43,6 +43,38 @@ static void every_shipped_file_loads(void **state)
     assert_true(check_folder("models/devices", CONFIG_DEVICE) >= 2);
 }
 
+static void every_example_of_the_documentation_loads(void **state)
+{
+    static char text[1 << 16], path[512], target[512];
+    FILE *file = fopen("docs/FORMATS.md", "r");
+    size_t n_examples = 0;
+
+    (void)state;
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    static const char *const folders[] = {"models", "topologies"};
+    for (size_t i = 0; i < 2; i++) { /* the examples' paths are those of a file in docs/ */
+        char *root = realpath(folders[i], NULL);
+        snprintf(path, sizeof path, "%s/%s", test_folder(), folders[i]);
+        assert_non_null(root);
+        assert_int_equal(symlink(root, path), 0);
+        free(root);
+    }
+    snprintf(target, sizeof target, "%s/docs", test_folder());
+    assert_int_equal(mkdir(target, 0700), 0);
+    for (char *at = text, *end; (at = strstr(at, "```yaml\n")); at = end + 1, n_examples++) {
+        struct config_summary summary;
+        struct ring_error error = {""};
+        at += strlen("```yaml\n");
+        end = strstr(at, "```");
+        assert_non_null(end);
+        if (config_check(test_file("docs/example.yaml", at, (size_t)(end - at)), &summary, &error) != RING_OK)
+            fail_msg("example %zu: %s", n_examples + 1, error.text);
+    }
+    assert_int_equal(n_examples, 4);
+}
+
 /* Seconds for one message from device a to device b with nothing else on the way. */
 static double alone_s(const struct model_topology *topology, uint32_t a, uint32_t b, uint64_t bytes)
 {
@@ -121,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shipped_file_loads),
+        cmocka_unit_test(every_example_of_the_documentation_loads),
         cmocka_unit_test(a_message_in_a_node_takes_what_was_published),
         cmocka_unit_test(between_nodes_each_gpu_has_a_nic_of_its_own),
         cmocka_unit_test(ethernet_carries_a_tenth_of_a_gigabyte_in_eight_milliseconds),
