@@ -126,9 +126,9 @@ static enum ring_status play(struct check *check)
             bool ended = true;
             while (ended && state->step < check->plan->n_steps) {
                 bool posts = !state->posted;
-                enum ring_status status = posts ? check_post_step(check, rank) : RING_OK;
+                enum ring_status status = posts ? ring_check_post_step(check, rank) : RING_OK;
                 if (status == RING_OK)
-                    status = check_end_step(check, rank, &ended);
+                    status = ring_check_end_step(check, rank, &ended);
                 if (status != RING_OK)
                     return status;
                 moved = moved || posts || ended;
@@ -156,9 +156,9 @@ static enum ring_status check_coverage(struct check *check, uint32_t rank)
     for (uint32_t block = 0; block < plan->n_ranks; block++) {
         uint64_t pairs = visible_pairs(plan, rank, block);
         if (pairs > 0 && check->ranks[rank].computed[block] != jobs)
-            return check_fault(check, rank,
-                               "block %" PRIu32 " is never computed: %" PRIu64 " visible pairs missing",
-                               block, pairs);
+            return ring_check_fault(check, rank,
+                                    "block %" PRIu32 " is never computed: %" PRIu64 " visible pairs missing",
+                                    block, pairs);
     }
     return RING_OK;
 }
@@ -173,10 +173,11 @@ static enum ring_status check_gradient(struct check *check, uint32_t rank)
     for (uint32_t other = 0; other < plan->n_ranks; other++)
         n_seeing += visible_pairs(plan, other, rank) > 0;
     if (own->block != rank)
-        return check_fault(check, rank, "the rank's own gradient never came home");
+        return ring_check_fault(check, rank, "the rank's own gradient never came home");
     if (own->n_ranks != n_seeing)
-        return check_fault(check, rank, "%" PRIu32 " ranks added to the gradient, %" PRIu32 " see the block",
-                           own->n_ranks, n_seeing);
+        return ring_check_fault(check, rank,
+                                "%" PRIu32 " ranks added to the gradient, %" PRIu32 " see the block",
+                                own->n_ranks, n_seeing);
     return RING_OK;
 }
 
@@ -194,7 +195,8 @@ static enum ring_status check_end(struct check *check)
         const struct rank_state *state = &check->ranks[rank];
         for (uint32_t slot = 0; slot < plan->n_slots; slot++)
             if (state->slots[slot].receiving || state->slots[slot].sending)
-                return check_fault(check, rank, "the message in slot %" PRIu32 " is never waited for", slot);
+                return ring_check_fault(check, rank, "the message in slot %" PRIu32 " is never waited for",
+                                        slot);
         status = check_coverage(check, rank);
         if (status == RING_OK && plan->pass != RING_PASS_FORWARD)
             status = check_gradient(check, rank);

@@ -46,14 +46,14 @@ struct check {
 };
 
 /* One fault in one line: which rank and step, and what. Returns RING_BAD_INPUT. */
-enum ring_status check_fault(struct check *check, uint32_t rank, const char *format, ...)
+enum ring_status ring_check_fault(struct check *check, uint32_t rank, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Generates the rank's current step and posts it: RING_BAD_INPUT if it reads or overwrites what it must not.
  */
-enum ring_status check_post_step(struct check *check, uint32_t rank);
+enum ring_status ring_check_post_step(struct check *check, uint32_t rank);
 
 /* Ends the step if all it waits for has moved; *ended says whether. */
-enum ring_status check_end_step(struct check *check, uint32_t rank, bool *ended);
+enum ring_status ring_check_end_step(struct check *check, uint32_t rank, bool *ended);
 
 #endif

@@ -33,7 +33,7 @@ c_files() {
 # scripts: our shell scripts, by their first line, one a line
 scripts() {
     for folder in $(existing .ci tools tests cmake); do
-        find "$folder" -type f -exec sh -c 'head -n 1 "$1" | grep -q "^#!.*sh"' _ {} \; -print
+        find "$folder" -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +
     done | LC_ALL=C sort
 }
 

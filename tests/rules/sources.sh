@@ -9,19 +9,24 @@
 max_lines=400
 later='TO''DO|FIX''ME|XX''X' # apart, so that this file holds its own rule
 
+files=$(mktemp)
+licensed=$(mktemp)
+trap 'rm -f "$violations" "$files" "$licensed"' EXIT
 {
     c_files $code
     scripts
     for folder in $(existing $code); do
         find "$folder" -type f \( -name '*.awk' -o -name '*.gp' -o -name '*.gnuplot' \)
     done
-} | while read -r file; do
-    head -n 2 "$file" | grep -q 'SPDX-License-Identifier: MIT' ||
-        echo "$file:1: no licence line (the first comment starts with SPDX-License-Identifier: MIT)"
-    lines=$(wc -l <"$file")
-    [ "$lines" -le "$max_lines" ] ||
-        echo "$file:$lines: $lines lines, over $max_lines (split it where the thought changes)"
-    grep -n -w -E "$later" "$file" | sed "s|^\([0-9]*\):.*|$file:\1: something left for later (do it, or open an issue)|"
-done >"$violations"
+} | LC_ALL=C sort >"$files"
+
+xargs -r awk 'FNR <= 2 && /SPDX-License-Identifier: MIT/ { print FILENAME }' <"$files" | LC_ALL=C sort >"$licensed"
+LC_ALL=C comm -23 "$files" "$licensed" |
+    sed 's|$|:1: no licence line (the first comment starts with SPDX-License-Identifier: MIT)|' >"$violations"
+xargs -r wc -l <"$files" | awk -v max="$max_lines" '$1 > max && $2 != "total" {
+    print $2 ":" $1 ": " $1 " lines, over " max " (split it where the thought changes)"
+}' >>"$violations"
+xargs -r grep -n -w -E "$later" /dev/null <"$files" |
+    sed 's|^\([^:]*:[0-9]*\):.*|\1: something left for later (do it, or open an issue)|' >>"$violations"
 
 verdict 'licence lines, length, nothing left for later'
