@@ -30,7 +30,7 @@ enum ring_status exec_patience_pause(struct exec_patience *patience)
     const struct exec_bound *bound = patience->bound;
     double waited_s = exec_clock_s() - patience->begun_s;
 
-    if (bound->stop && *bound->stop)
+    if (exec_stopped(bound))
         return RING_WORLD;
     if (waited_s > bound->timeout_s)
         return RING_TIMED_OUT;
@@ -64,6 +64,8 @@ enum ring_status exec_await(const struct exec_bound *bound, MPI_Request *request
 {
     struct exec_patience patience = exec_patience_begin(bound);
 
+    if (exec_stopped(bound)) /* with one rank nothing is ever waited for, and this is the place to see it */
+        return ring_fail(error, RING_WORLD, "rank %d: stopped from outside before %s", bound->rank, what);
     for (;;) {
         int done = 0;
         enum ring_status status =

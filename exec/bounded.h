@@ -21,6 +21,12 @@ struct exec_bound {
     int rank;                          /* for the line of an error */
 };
 
+/* Whether this process was asked to stop. */
+static inline bool exec_stopped(const struct exec_bound *bound)
+{
+    return bound->stop && *bound->stop;
+}
+
 /* One wait in progress. Begin it, then pause after each look that found nothing. */
 struct exec_patience {
     const struct exec_bound *bound;

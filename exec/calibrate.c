@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "config/config.h"
 #include "exec/calibration.h"
@@ -73,9 +72,9 @@ enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct r
     c->spec = spec;
     MPI_Comm_rank(spec->comm, &c->rank);
     MPI_Comm_size(spec->comm, &c->n_ranks);
-    c->bound =
-        (struct exec_bound){TIMEOUT_S, spec->stop, c->n_ranks > sysconf(_SC_NPROCESSORS_ONLN), c->rank};
+    c->bound = (struct exec_bound){TIMEOUT_S, spec->stop, true, c->rank};
     enum ring_status status = exec_clock_agree(c->comm, &c->bound, &c->clock, error);
+    c->bound.crowded = c->clock.ranks_here > c->clock.cores_here;
     if (status == RING_OK && c->clock.n_hosts > 1)
         status = ring_fail(error, RING_BAD_INPUT, "calibrate measures one machine, and was started on %d",
                            c->clock.n_hosts);

@@ -3,6 +3,7 @@
  * Real time. See clock.h. */
 #include "exec/clock.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -116,6 +117,24 @@ static enum ring_status visit_hosts(MPI_Comm comm, const struct exec_bound *boun
     return status;
 }
 
+/* Each rank may be bound to a core of its own, or all to the same. */
+static enum ring_status count_cores(MPI_Comm here, const struct exec_bound *bound, int *n_cores,
+                                    struct ring_error *error)
+{
+    cpu_set_t cores;
+    MPI_Request request;
+
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0)
+        CPU_SET(0, &cores);
+    int code = MPI_Iallreduce(MPI_IN_PLACE, &cores, (int)sizeof cores, MPI_BYTE, MPI_BOR, here, &request);
+    enum ring_status status = exec_mpi(code, bound->rank, "counting cores", error);
+    if (status == RING_OK)
+        status = exec_await(bound, &request, 1, "this machine's cores", error);
+    *n_cores = CPU_COUNT(&cores);
+    return status;
+}
+
 enum ring_status exec_clock_agree(MPI_Comm comm, const struct exec_bound *bound, struct exec_clock *clock,
                                   struct ring_error *error)
 {
@@ -132,9 +151,10 @@ enum ring_status exec_clock_agree(MPI_Comm comm, const struct exec_bound *bound,
     MPI_Comm_size(here, &clock->ranks_here);
     MPI_Comm_rank(here, &clock->rank_here);
 
+    status = count_cores(here, bound, &clock->cores_here, error);
     int *leaders = calloc((size_t)n_ranks, sizeof *leaders);
     int leads = clock->rank_here == 0;
-    if (!leaders)
+    if (!leaders && status == RING_OK)
         status = ring_fail(error, RING_NO_MEMORY, "rank %d: out of memory", bound->rank);
     if (status == RING_OK)
         status = exec_gather(comm, bound, &leads, sizeof leads, leaders, "machines", error);

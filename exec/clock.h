@@ -26,6 +26,7 @@ struct exec_clock {
     int n_hosts;    /* machines that the ranks are on */
     int ranks_here; /* ranks on this machine */
     int rank_here;  /* this rank's number among them */
+    int cores_here; /* that they may run on, together */
 };
 
 /* Collective over comm. Only one rank of each other machine plays ping-pong, one machine after the other. */

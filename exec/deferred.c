@@ -43,6 +43,9 @@ static enum ring_status look_up(struct exec_transport *t, struct watch *watch)
 {
     double before_s = exec_transport_now(t);
 
+    if (exec_stopped(&t->spec.bound))
+        return ring_fail(&t->base.error, RING_WORLD, "rank %d: stopped from outside while computing",
+                         t->rank);
     if (before_s - watch->polled_s < watch->interval_s)
         return RING_OK;
     enum ring_status status = exec_transport_look(t);

@@ -223,6 +223,8 @@ int main(int argc, char **argv)
     struct options options = {.seconds = 15, .max_rows = 0};
     struct ring_error error = {""};
     bool failed_alone = false;
+    struct sigaction noted = {.sa_handler = note_stop,
+                              .sa_flags = (int)SA_RESETHAND}; /* a second one ends at once */
 
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, is_first_rank() ? 0 : ARGP_SILENT & ~ARGP_NO_EXIT, NULL, &options) != 0)
@@ -237,8 +239,8 @@ int main(int argc, char **argv)
     options.progress = options.progress || isatty(STDERR_FILENO);
 
     signal(SIGALRM, too_late);
-    signal(SIGTERM, note_stop);
-    signal(SIGINT, note_stop);
+    sigaction(SIGTERM, &noted, NULL);
+    sigaction(SIGINT, &noted, NULL);
     exec_clock_sharpen();
     alarm(MPI_EDGE_TIMEOUT_S);
     int provided = 0;

@@ -10,18 +10,21 @@
 #include <sys/resource.h>
 
 #include "exec/output.h"
+#include "exec/probe.h"
 
 /* What a rank knows about all repeats, for rank 0. */
 struct facts {
     uint64_t bytes_sent; /* in one repeat */
     uint64_t peak_rss_bytes;
     double clock_error_s;
+    double drift; /* around the shown repeat; 0: unknown */
     uint64_t n_rows;
 };
 
 struct repeats {
     uint32_t n, shown;         /* shown: the median one, whose trace is written */
     double *start_s, *time_s;  /* time: from the common start to the last rank's end */
+    double *drift;             /* [n + 1], before each repeat and after the last; this rank's */
     struct ring_trace *traces; /* this rank's */
 };
 
@@ -45,8 +48,9 @@ static enum ring_status repeats_open(struct repeats *repeats, uint32_t n, struct
     repeats->n = n;
     repeats->start_s = calloc(n, sizeof *repeats->start_s);
     repeats->time_s = calloc(n, sizeof *repeats->time_s);
+    repeats->drift = calloc((size_t)n + 1, sizeof *repeats->drift);
     repeats->traces = calloc(n, sizeof *repeats->traces);
-    if (!repeats->start_s || !repeats->time_s || !repeats->traces)
+    if (!repeats->start_s || !repeats->time_s || !repeats->drift || !repeats->traces)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " repeats", n);
     return RING_OK;
 }
@@ -57,6 +61,7 @@ static void repeats_close(struct repeats *repeats)
         ring_trace_fini(&repeats->traces[i]);
     free(repeats->start_s);
     free(repeats->time_s);
+    free(repeats->drift);
     free(repeats->traces);
 }
 
@@ -73,26 +78,43 @@ static uint32_t median_index(const double *values, uint32_t n)
     return 0;
 }
 
+static enum ring_status run_repeats(struct exec_session *session, struct exec_probe *probe,
+                                    struct repeats *repeats, struct ring_error *error)
+{
+    enum ring_status status = exec_probe_look(probe, session, &repeats->drift[0], error);
+
+    for (uint32_t i = 0; i < repeats->n && status == RING_OK; i++) {
+        double end_s = 0;
+        exec_progress(session, "repeat %" PRIu32 " of %" PRIu32, i + 1, repeats->n);
+        status = exec_pass(session, &repeats->traces[i], &repeats->start_s[i], &end_s, error);
+        repeats->time_s[i] = end_s - repeats->start_s[i];
+        if (status == RING_OK)
+            status = exec_probe_look(probe, session, &repeats->drift[i + 1], error);
+    }
+    return status;
+}
+
 static enum ring_status run_all(struct exec_session *session, struct repeats *repeats,
                                 struct ring_error *error)
 {
-    const struct config_measure *measure = &session->scenario->measure;
-    double start_s = 0, end_s = 0;
+    uint32_t n_warmups = session->scenario->measure.warmups;
+    struct exec_probe probe;
+    double start_s, end_s;
 
+    enum ring_status status = exec_probe_open(&probe, session, error);
+    status = exec_agree(session->comm, &session->bound, status, error);
     exec_progress(session, "first contact");
-    enum ring_status status = exec_dry_run(session, error);
-    for (uint32_t i = 0; i < measure->warmups && status == RING_OK; i++) {
-        exec_progress(session, "warm-up %" PRIu32 " of %" PRIu32, i + 1, measure->warmups);
+    if (status == RING_OK)
+        status = exec_dry_run(session, error);
+    for (uint32_t i = 0; i < n_warmups && status == RING_OK; i++) {
+        exec_progress(session, "warm-up %" PRIu32 " of %" PRIu32, i + 1, n_warmups);
         status = exec_pass(session, NULL, &start_s, &end_s, error);
     }
-    for (uint32_t i = 0; i < repeats->n && status == RING_OK; i++) {
-        exec_progress(session, "repeat %" PRIu32 " of %" PRIu32, i + 1, repeats->n);
-        status = exec_pass(session, &repeats->traces[i], &start_s, &end_s, error);
-        repeats->start_s[i] = start_s;
-        repeats->time_s[i] = end_s - start_s;
-    }
     if (status == RING_OK)
-        status = exec_maximum(session->comm, &session->bound, repeats->time_s, (int)repeats->n,
+        status = run_repeats(session, &probe, repeats, error);
+    exec_probe_close(&probe);
+    if (status == RING_OK)
+        status = exec_maximum(session->comm, &session->pass_bound, repeats->time_s, (int)repeats->n,
                               "all ranks' times", error);
     repeats->shown = median_index(repeats->time_s, repeats->n);
     return status;
@@ -119,6 +141,7 @@ static struct facts own_facts(const struct exec_session *session, const struct r
     getrusage(RUSAGE_SELF, &usage);
     return (struct facts){.peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
                           .clock_error_s = session->clock.error_s,
+                          .drift = (repeats->drift[repeats->shown] + repeats->drift[repeats->shown + 1]) / 2,
                           .n_rows = repeats->traces[repeats->shown].n_rows};
 }
 
@@ -126,7 +149,7 @@ static void write_head(const struct exec_session *session, const struct repeats 
                        const struct facts *facts, FILE *file)
 {
     char transport[256];
-    double clock_error_s = 0;
+    double clock_error_s = 0, drift = 0;
 
     exec_describe_transport(session, transport, sizeof transport);
     fprintf(file, "ringlab-measure 1\nranks %d\nsteps %" PRIu32 "\n", session->n_ranks,
@@ -143,8 +166,12 @@ static void write_head(const struct exec_session *session, const struct repeats 
         fprintf(file, " %" PRIu64, facts[rank].peak_rss_bytes);
         if (facts[rank].clock_error_s > clock_error_s)
             clock_error_s = facts[rank].clock_error_s;
+        drift += facts[rank].drift / session->n_ranks;
     }
-    fprintf(file, "\nclock_error_s %.3g\ntrace\n", clock_error_s);
+    fprintf(file, "\nclock_error_s %.3g\n", clock_error_s);
+    if (drift > 0)
+        fprintf(file, "drift %.4f\n", drift);
+    fprintf(file, "trace\n");
 }
 
 static void to_common_start(struct ring_trace_row *row, double start_s)

@@ -21,7 +21,7 @@ void exec_progress(const struct exec_session *session, const char *format, ...)
 enum ring_status exec_start_together(struct exec_session *session, double *start_s, struct ring_error *error)
 {
     const double spin_s = 200e-6, longest_lead_s = 0.2;
-    enum ring_status status = exec_barrier(session->comm, &session->bound, "all ranks to start", error);
+    enum ring_status status = exec_barrier(session->comm, &session->pass_bound, "all ranks to start", error);
 
     /* The lead must outlast the news of it; where it did not, everyone hears of it and a longer one is tried.
      */

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "exec/memory.h"
 
@@ -143,11 +142,13 @@ enum ring_status exec_session_open(struct exec_session *session, const struct ex
     if (status == RING_OK) {
         session->bound.timeout_s = session->scenario->measure.timeout_s;
         status = exec_clock_agree(session->comm, &session->bound, &session->clock, error);
-        session->bound.crowded = session->clock.ranks_here > sysconf(_SC_NPROCESSORS_ONLN);
+        session->bound.crowded = session->clock.ranks_here > session->clock.cores_here;
+        session->pass_bound = session->bound;
+        session->pass_bound.timeout_s *= session->plan.n_steps + 1.0;
     }
     if (status == RING_OK) {
         status = open_own(session, spec->needs_data, error);
-        status = exec_agree(session->comm, &session->bound, status, error);
+        status = exec_agree_when_done(session->comm, &session->bound, status, error);
     }
     if (status == RING_OK)
         status = open_transport(session, spec, error);

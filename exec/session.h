@@ -26,7 +26,8 @@ struct exec_session_spec {
 struct exec_session {
     MPI_Comm comm;
     int rank, n_ranks;
-    struct exec_bound bound;
+    struct exec_bound bound;      /* of a hop */
+    struct exec_bound pass_bound; /* of waiting for ranks that are not done with their pass */
     struct exec_clock clock;
     struct config_scenario *scenario;
     struct ring_plan plan;
