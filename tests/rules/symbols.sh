@@ -13,6 +13,7 @@ for archive in "$@"; do
     case $part in
     engine) prefixes=ring_ ;;
     models) prefixes=model_ ;;
+    tools) prefixes=tool_ ;;
     kernels) prefixes='block_|attention_|data_|oracle_|verify_|npy_' ;;
     *) prefixes="${part}_" ;;
     esac
