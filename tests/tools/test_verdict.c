@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Losses by hand. The sentences are held by the golden tests in tests/cli. */
+#include "tools/verdict.h"
+
+#include "tests/support/cmocka_all.h"
+
+/* Sets up a result of so many ranks, each computing 10 s on 100 pairs; time 10 s. */
+static void even_result(struct tool_result *result, uint32_t n)
+{
+    struct ring_error error;
+    tool_result_init(result);
+    assert_int_equal(tool_result_allocate(result, n, n, false, &error), RING_OK);
+    for (uint32_t i = 0; i < n; i++)
+        result->ranks[i] =
+            (struct tool_rank){.device = "d", .compute_s = 10, .end_s = 10, .visible_pairs = 100};
+    result->time_s = 10;
+}
+
+static void assert_near(double value, double wanted)
+{
+    assert_true(value > wanted - 1e-12 && value < wanted + 1e-12);
+}
+
+static void an_even_ring_loses_nothing(void **state)
+{
+    (void)state;
+    struct tool_result result;
+    even_result(&result, 4);
+    struct tool_losses losses = tool_losses_of(&result);
+    assert_near(losses.compute_s, 10);
+    assert_near(losses.straggler_s, 0);
+    assert_near(losses.imbalance_s, 0);
+    assert_near(losses.network_s, 0);
+    assert_near(losses.overhead_s, 0);
+    tool_result_fini(&result);
+}
+
+static void twice_as_long_for_the_same_work_is_a_straggler(void **state)
+{
+    (void)state;
+    struct tool_result result;
+    even_result(&result, 4);
+    result.ranks[2].compute_s = result.ranks[2].end_s = result.time_s = 20;
+    struct tool_losses losses = tool_losses_of(&result);
+    assert_int_equal(losses.busiest, 2);
+    assert_near(losses.straggler_s, 10);
+    assert_near(losses.imbalance_s, 0);
+    tool_result_fini(&result);
+}
+
+static void twice_as_long_for_twice_the_work_is_imbalance(void **state)
+{
+    (void)state;
+    struct tool_result result;
+    even_result(&result, 4);
+    result.ranks[3].visible_pairs = 200;
+    result.ranks[3].compute_s = result.ranks[3].end_s = result.time_s = 20;
+    struct tool_losses losses = tool_losses_of(&result);
+    assert_near(losses.straggler_s, 0);
+    assert_near(losses.compute_s, 12.5);  /* (3 * 10 + 20) / 4 */
+    assert_near(losses.imbalance_s, 7.5); /* 20 - 12.5 */
+    tool_result_fini(&result);
+}
+
+static void standing_still_while_bytes_move_is_the_network(void **state)
+{
+    (void)state;
+    struct tool_result result;
+    even_result(&result, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        result.ranks[i].end_s = 18;
+    result.ranks[0].transfer_s = 2;
+    result.ranks[0].wait_s = 6;
+    result.ranks[1].transfer_s = 8;
+    result.ranks[2].transfer_s = 3;
+    result.ranks[2].wait_s = 5;
+    result.time_s = 18;
+    struct tool_losses losses = tool_losses_of(&result);
+    assert_int_equal(losses.exposed, 1);
+    assert_near(losses.network_s, 8);
+    assert_near(losses.imbalance_s, 0);
+    tool_result_fini(&result);
+}
+
+static void an_idle_rank_does_not_blame_the_network(void **state)
+{
+    (void)state;
+    struct tool_result result;
+    even_result(&result, 2);
+    /* rank 0 has little to do and watches blocks come in: nothing that the step loses */
+    result.ranks[0] = (struct tool_rank){
+        .device = "d", .compute_s = 1, .transfer_s = 5, .wait_s = 4, .end_s = 10, .visible_pairs = 10};
+    struct tool_losses losses = tool_losses_of(&result);
+    assert_near(losses.network_s, 0);
+    assert_near(losses.imbalance_s, 4.5);
+    tool_result_fini(&result);
+}
+
+static void polling_and_launching_are_overhead(void **state)
+{
+    (void)state;
+    struct tool_result result;
+    even_result(&result, 2);
+    result.ranks[1].overhead_s = 3;
+    result.ranks[1].end_s = result.time_s = 13;
+    struct tool_losses losses = tool_losses_of(&result);
+    assert_near(losses.overhead_s, 3);
+    assert_near(losses.network_s, 0);
+    tool_result_fini(&result);
+}
+
+static void nobody_computing_is_no_division_by_zero(void **state)
+{
+    (void)state;
+    struct tool_result result;
+    even_result(&result, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        result.ranks[i] = (struct tool_rank){.device = "d"};
+    result.time_s = 0;
+    struct tool_losses losses = tool_losses_of(&result);
+    assert_near(losses.compute_s, 0);
+    assert_near(losses.straggler_s, 0);
+    assert_near(losses.imbalance_s, 0);
+    tool_result_fini(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_even_ring_loses_nothing),
+        cmocka_unit_test(twice_as_long_for_the_same_work_is_a_straggler),
+        cmocka_unit_test(twice_as_long_for_twice_the_work_is_imbalance),
+        cmocka_unit_test(standing_still_while_bytes_move_is_the_network),
+        cmocka_unit_test(an_idle_rank_does_not_blame_the_network),
+        cmocka_unit_test(polling_and_launching_are_overhead),
+        cmocka_unit_test(nobody_computing_is_no_division_by_zero),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
