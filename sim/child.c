@@ -34,9 +34,11 @@ void sim_shared_free(void *memory, size_t bytes)
 }
 
 /* Never returns; no exit handler and no buffer of the parent's runs or is flushed a second time here. */
-static void live(sim_task task, void *context, int words, struct verdict *verdict)
+static void live(sim_task task, void *context, int words, struct verdict *verdict, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it died before that took hold */
+        _exit(1);
     signal(SIGINT, SIG_DFL); /* what the parent does on these is for the parent alone */
     signal(SIGTERM, SIG_DFL);
     if (dup2(words, STDOUT_FILENO) < 0 || dup2(words, STDERR_FILENO) < 0)
@@ -111,9 +113,9 @@ enum ring_status sim_in_child(sim_task task, void *context, struct ring_error *e
         status =
             ring_fail(error, RING_NO_MEMORY, "no memory for the simulator's process: %s", strerror(errno));
     } else {
-        pid_t child = fork();
+        pid_t parent = getpid(), child = fork();
         if (child == 0)
-            live(task, context, words, verdict);
+            live(task, context, words, verdict, parent);
         status = child < 0 ? ring_fail(error, RING_WORLD, "the simulator's process cannot start: %s",
                                        strerror(errno))
                            : wait_for_child(child, words, verdict, error);

@@ -145,7 +145,7 @@ static void start_simgrid(bool computes)
     enum { N_SIGNALS = sizeof signals / sizeof *signals };
     struct sigaction before[N_SIGNALS];
 
-    /* Stacks are only mapped, not touched, but there are two actors a rank; real kernels need room. */
+    /* Stacks are mapped whole but touched only as far as used; real kernels need room. */
 #ifdef __SANITIZE_ADDRESS__
     static char small[] = "--cfg=contexts/stack-size:512", large[] = "--cfg=contexts/stack-size:8192";
 #else

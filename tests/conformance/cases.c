@@ -150,6 +150,26 @@ static enum ring_status two_way(seat_t *seat, struct ring_error *error)
     return RING_OK;
 }
 
+/* Several messages each way at once, and the sends waited for before any receive. */
+static enum ring_status several_each_way(seat_t *seat, struct ring_error *error)
+{
+    enum { N_EACH_WAY = 3 };
+    const uint64_t bytes = 1000000;
+    uint32_t peer = 1 - seat->rank;
+    struct ring_request out[N_EACH_WAY], in[N_EACH_WAY];
+
+    for (uint32_t i = 0; i < N_EACH_WAY; i++) {
+        TRY(talk_post_recv(seat, peer, i, seat->memory + i * bytes, bytes, &in[i], error));
+        TRY(talk_post_send(seat, peer, i, seat->memory + (N_EACH_WAY + i) * bytes, bytes, 10 * i + seat->rank,
+                           &out[i], error));
+    }
+    for (uint32_t i = 0; i < N_EACH_WAY; i++)
+        TRY(talk_wait(seat, &out[i], error));
+    for (uint32_t i = 0; i < N_EACH_WAY; i++)
+        TRY(talk_wait_checked(seat, &in[i], seat->memory + i * bytes, bytes, 10 * i + peer, error));
+    return RING_OK;
+}
+
 /* A ring with two buffers, three times round; each request is used again and again. */
 static enum ring_status ring(seat_t *seat, struct ring_error *error)
 {
@@ -274,6 +294,7 @@ const struct conformance_case conformance_cases[] = {
     {"ranks in company can send to themselves", 3, 200000, to_oneself},
     {"a receive may be posted late", 3, 1000000, late_receive},
     {"two that send to each other do not block, in any order", 2, 8000000, two_way},
+    {"nor with several messages under way each way", 2, 6000000, several_each_way},
     {"a ring of one turns", 1, 120000, ring},
     {"a ring of two turns", 2, 120000, ring},
     {"a ring of three turns", 3, 120000, ring},

@@ -28,27 +28,36 @@ static void forgetful_step(const struct ring_plan *plan, uint32_t rank, uint32_t
         out->n_sends = out->n_await_sends = 0;
 }
 
-static enum ring_status play_forgetful(uint32_t n_ranks, uint32_t rank, uint32_t step,
-                                       struct ring_error *error)
+/* A ring of n_ranks whose steps are these. */
+static enum ring_status play_steps(uint32_t n_ranks,
+                                   void (*steps)(const struct ring_plan *, uint32_t, uint32_t,
+                                                 struct ring_plan_step *),
+                                   struct ring_error *error)
 {
-    struct ring_plan_kind forgetful = *ring_plan_kinds[0];
+    struct ring_plan_kind kind = *ring_plan_kinds[0];
     struct scene scene;
     double ends_s[64];
 
-    forgetful_rank = rank;
-    forgotten_step = step;
-    forgetful.step = forgetful_step;
-    forgetful.name = "forgetful";
+    kind.name = "altered";
+    kind.step = steps;
     scene_init(&scene);
     topology_builder_star(&scene.cluster, n_ranks, 25e9, 1e-6);
     scene.spec.n_ranks = n_ranks;
     scene.spec.problem.tokens = 1024;
     scene_build(&scene);
-    scene.plan.kind = &forgetful;
+    scene.plan.kind = &kind;
     struct sim_spec spec = {.ring = &scene.ring};
     enum ring_status status = sim_run(&spec, ends_s, NULL, error);
     scene_fini(&scene);
     return status;
+}
+
+static enum ring_status play_forgetful(uint32_t n_ranks, uint32_t rank, uint32_t step,
+                                       struct ring_error *error)
+{
+    forgetful_rank = rank;
+    forgotten_step = step;
+    return play_steps(n_ranks, forgetful_step, error);
 }
 
 /* Of 5 ranks rank 1 keeps block 3 at the last hop: rank 2 never gets it, all others finish. */
@@ -86,6 +95,45 @@ static void a_long_list_of_who_waits_ends_with_how_many_more(void **state)
     assert_non_null(more);
     assert_true(strtoul(more + 6, NULL, 10) > 30);
     assert_string_equal(strrchr(error.text, ' '), " more");
+}
+
+/* --- messages that cannot be -------------------------------------------------------------------------------
+ */
+
+static void short_buffer_step(const struct ring_plan *plan, uint32_t rank, uint32_t step,
+                              struct ring_plan_step *out)
+{
+    ring_plan_kinds[0]->step(plan, rank, step, out);
+    if (rank == 2 && out->n_receives > 0)
+        out->receives[0].bytes -= 1;
+}
+
+/* 256 tokens a rank, K and V, 16 floats each: 32768 bytes. */
+static void a_message_too_long_for_its_buffer_is_refused(void **state)
+{
+    struct ring_error error = {""};
+
+    (void)state;
+    assert_int_equal(play_steps(4, short_buffer_step, &error), RING_BAD_INPUT);
+    assert_string_equal(error.text, "rank 2, hop 0: 32768 bytes from rank 1 for a buffer of 32767");
+}
+
+static void stranger_step(const struct ring_plan *plan, uint32_t rank, uint32_t step,
+                          struct ring_plan_step *out)
+{
+    ring_plan_kinds[0]->step(plan, rank, step, out);
+    if (rank == 1 && step == 1)
+        out->sends[0].peer = 0;
+}
+
+static void a_message_between_ranks_that_never_talk_is_refused(void **state)
+{
+    struct ring_error error = {""};
+
+    (void)state;
+    assert_int_equal(play_steps(4, stranger_step, &error), RING_BAD_INPUT);
+    assert_string_equal(error.text,
+                        "rank 1, hop 1: a message from rank 1 to rank 0, who never talk in this plan");
 }
 
 /* --- what happens in a computation
@@ -277,6 +325,8 @@ int main(void)
         cmocka_unit_test(a_deadlock_says_who_waits_for_what_at_which_hop),
         cmocka_unit_test(a_deadlock_that_goes_round_names_everybody),
         cmocka_unit_test(a_long_list_of_who_waits_ends_with_how_many_more),
+        cmocka_unit_test(a_message_too_long_for_its_buffer_is_refused),
+        cmocka_unit_test(a_message_between_ranks_that_never_talk_is_refused),
         cmocka_unit_test(a_failed_computation_ends_the_run_with_its_own_line),
         cmocka_unit_test(the_last_words_of_a_dead_simulator_are_passed_on),
         cmocka_unit_test(ctrl_c_ends_the_simulator),

@@ -107,6 +107,25 @@ static void a_fast_network_hides_behind_the_computing(void **state)
     scene_fini(&scene);
 }
 
+/* Backward, gradients travel too and are added up at each stop; on this network that is nowhere to be seen
+ * either. */
+static void adding_gradients_up_takes_no_time_of_its_own(void **state)
+{
+    struct scene scene;
+    double ends_s[4];
+
+    (void)state;
+    scene_init(&scene);
+    topology_builder_star(&scene.cluster, 4, 1e15, 0);
+    scene.spec.n_ranks = 4;
+    scene.spec.pass = RING_PASS_BACKWARD;
+    scene_build(&scene);
+    scene_play(&scene, ends_s);
+    for (uint32_t rank = 0; rank < 4; rank++)
+        assert_true(fabs(ends_s[rank] - 4 * scene.compute.block_s) < 1e-6);
+    scene_fini(&scene);
+}
+
 /* The ring of shared_nic_hop_s, alternating, at a fraction of the bandwidth; without the last block's
  * computing. */
 static double communication_s(double fraction)
@@ -260,6 +279,7 @@ int main(void)
         cmocka_unit_test(with_a_nic_for_each_device_the_order_does_not_matter),
         cmocka_unit_test(the_hop_time_does_not_depend_on_how_many_ranks_there_are),
         cmocka_unit_test(a_fast_network_hides_behind_the_computing),
+        cmocka_unit_test(adding_gradients_up_takes_no_time_of_its_own),
         cmocka_unit_test(half_the_bandwidth_takes_twice_the_communication),
         cmocka_unit_test(two_runs_are_the_same_to_the_last_bit),
         cmocka_unit_test(rows_are_in_order_and_carry_the_bytes_of_the_plan),
