@@ -5,7 +5,7 @@
 # Runs `ringlab` with the words of CASE.args (a shell line; files are beside it) and compares what it prints with
 # CASE.out, what it says on standard error with CASE.err (nothing, if there is no such file), and its exit status
 # with CASE.status (0). Versions and the place of the checkout are masked. A line `# needs WHAT` in CASE.args skips
-# the case where SimGrid or gnuplot is missing. With UPDATE=1 the files are written instead: read the difference.
+# the case where SimGrid, MPI or gnuplot is missing. With UPDATE=1 the files are written instead: read the difference.
 set -u
 
 ringlab=$1
@@ -24,6 +24,12 @@ for need in $(sed -n 's/^# needs //p' "$case.args"); do
     simgrid)
         if "$ringlab" predict ring.yaml --world simgrid 2>&1 | grep -q 'built without SimGrid'; then
             echo "skipped: SimGrid is not built in"
+            exit 77
+        fi
+        ;;
+    mpi)
+        if [ ! -x "$(dirname "$ringlab")/ringlab-rank" ] || ! command -v mpirun >/dev/null; then
+            echo "skipped: the MPI part is not built"
             exit 77
         fi
         ;;
