@@ -3,7 +3,6 @@
  * See cache.h. A stamp in the files says which machine and which way of calibrating they are from. */
 #include "tools/cache.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +23,6 @@ enum {
 };
 
 static const char file_name[] = "this-machine.yaml";
-
-static uint32_t n_processors(void)
-{
-    cpu_set_t set;
-    int n =
-        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (uint32_t)n : 1;
-}
 
 /* The processor's name for itself, of characters that any file can hold. */
 static void processor_name(char *out, size_t size)
@@ -60,7 +51,7 @@ static void make_stamp(char *out, size_t size)
     char name[200];
     const struct block_kernel *kernel = block_kernel_find(NULL, RING_FP32, 64);
     processor_name(name, sizeof name);
-    snprintf(out, size, "calibration %d, %s, %u processors, %s", FORMAT, name, n_processors(),
+    snprintf(out, size, "calibration %d, %s, %u processors, %s", FORMAT, name, tool_ranks_processors(),
              kernel == NULL ? "no kernel" : kernel->name);
 }
 
@@ -81,7 +72,7 @@ enum ring_status tool_cache_calibrate(const struct tool_options *options, struct
         return status;
     const char *extra[] = {"--out", path, "--stamp", stamp, NULL};
     struct tool_ranks ranks = {
-        .task = "calibrate", .extra = extra, .n_ranks = n_processors(), .timeout_s = TIMEOUT_S};
+        .task = "calibrate", .extra = extra, .n_ranks = tool_ranks_processors(), .timeout_s = TIMEOUT_S};
     status = tool_ranks_run(&ranks, options, place, sizeof place, error);
     if (status == RING_OK)
         tool_ranks_forget(place);

@@ -34,8 +34,10 @@ static void pair_row(struct tool_table *table, struct tool_unit unit, const char
     tool_table_cell(table, "%s", name);
     tool_table_cell(table, "%s", tool_figure_in(unit, pair.predicted_s, 3).text);
     tool_table_cell(table, "%s", tool_figure_in(unit, pair.measured_s, 3).text);
-    tool_table_cell(table, "%+.3f", difference_s / unit.size);
-    tool_table_cell(table, "%s", tool_signed_percent(tool_pair_error(pair)).text);
+    /* What is next to nothing on both sides has no error worth a number. */
+    bool small = fmax(fabs(pair.predicted_s), fabs(pair.measured_s)) < 0.0005 * step_s;
+    tool_table_cell(table, "%s", tool_signed_in(unit, difference_s, 3).text);
+    tool_table_cell(table, "%s", small ? "-" : tool_signed_percent(tool_pair_error(pair)).text);
     tool_table_cell(table, "%s", tool_signed_percent(difference_s / step_s).text);
 }
 
@@ -89,8 +91,9 @@ static void step_row(struct tool_table *table, struct tool_unit unit, uint32_t i
     tool_table_cell(table, "%s", tool_figure_in(unit, step->time.measured_s, 3).text);
     tool_table_cell(table, "%s", tool_signed_percent(tool_pair_error(step->time)).text);
     for (enum tool_part part = 0; part < TOOL_N_PARTS; part++)
-        tool_table_cell(table, "%+.3f",
-                        (step->parts[part].predicted_s - step->parts[part].measured_s) / unit.size);
+        tool_table_cell(
+            table, "%s",
+            tool_signed_in(unit, step->parts[part].predicted_s - step->parts[part].measured_s, 3).text);
 }
 
 static enum ring_status print_steps(const struct tool_comparison *comparison, struct sides sides, FILE *file)

@@ -22,7 +22,7 @@ static enum ring_status describe_question(struct tool_result *result, const stru
     *question = (struct tool_question){
         .name = tool_result_keep(result, "%s", scenario->name),
         .path = tool_result_keep(result, "%s", scenario->path),
-        .cluster = tool_result_keep(result, "%s", scenario->cluster_path),
+        .cluster = tool_result_keep(result, "%s", scenario->cluster),
         .plan = scenario->plan,
         .compute = scenario->compute,
         .progress = scenario->progress,
@@ -38,23 +38,38 @@ static enum ring_status describe_question(struct tool_result *result, const stru
     return RING_OK;
 }
 
+/* Pairs of all blocks that a rank meets. Where all shards have one shape, only the side of a block matters.
+ */
+static uint64_t pairs_of_rank(const struct ring_plan *plan, uint32_t rank)
+{
+    uint64_t pairs = ring_plan_work(plan, rank, rank).visible_pairs, after = plan->n_ranks - 1 - rank;
+    if (plan->even) {
+        if (rank > 0)
+            pairs += rank * ring_plan_work(plan, rank, rank - 1).visible_pairs;
+        if (after > 0)
+            pairs += after * ring_plan_work(plan, rank, rank + 1).visible_pairs;
+        return pairs;
+    }
+    for (uint32_t block = 0; block < plan->n_ranks; block++)
+        if (block != rank)
+            pairs += ring_plan_work(plan, rank, block).visible_pairs;
+    return pairs;
+}
+
 static void describe_ranks(struct tool_result *result, const struct tool_setup *setup)
 {
     const struct ring_plan *plan = &setup->plan;
     const struct model_topology *topology = setup->scenario->topology;
-    struct ring_layout whole_sequence = {RING_LAYOUT_CONTIGUOUS, plan->problem.tokens, 1};
-    struct ring_shard keys = ring_layout_shard(&whole_sequence, 0);
     result->flops = 0;
     for (uint32_t i = 0; i < result->n_ranks; i++) {
         struct tool_rank *rank = &result->ranks[i];
         const struct model_vertex *vertex =
             &topology->vertices[topology->devices[setup->scenario->placement[i]]];
-        struct ring_shard queries = ring_layout_shard(&plan->layout, i);
         rank->device = tool_result_keep(result, "%s", vertex->name);
         rank->device_memory_bytes = vertex->device->memory_bytes;
         rank->memory_bytes = model_ring_memory(plan, i).total_bytes;
         rank->bytes_sent = ring_plan_bytes_sent(plan, i);
-        rank->visible_pairs = ring_work_count(plan->problem.mask, &queries, &keys).visible_pairs;
+        rank->visible_pairs = pairs_of_rank(plan, i);
         result->flops += model_attention_flops(rank->visible_pairs, &plan->problem, plan->pass) *
                          plan->problem.batch * plan->problem.heads;
     }

@@ -94,6 +94,15 @@ void tool_file_discard(struct tool_file *file)
     close_and_free(file);
 }
 
+enum ring_status tool_file_probe(const char *path, struct ring_error *error)
+{
+    struct tool_file file;
+    enum ring_status status = tool_file_open(&file, path, error);
+    if (status == RING_OK)
+        tool_file_discard(&file);
+    return status;
+}
+
 enum ring_status tool_make_folder(const char *path, struct ring_error *error)
 {
     char *copy = strdup(path);

@@ -24,6 +24,9 @@ enum ring_status tool_file_commit(struct tool_file *file, struct ring_error *err
 /* Gives up: removes the temporary file. Does nothing after commit or on a zeroed struct. */
 void tool_file_discard(struct tool_file *file);
 
+/* Whether a file could be written there: worth asking before a long run. Leaves nothing. */
+enum ring_status tool_file_probe(const char *path, struct ring_error *error);
+
 /* Makes a folder and its parents, as far as they are missing. RING_IO. */
 enum ring_status tool_make_folder(const char *path, struct ring_error *error);
 

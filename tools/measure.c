@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "tools/commands.h"
+#include "tools/file.h"
 #include "tools/measured.h"
 #include "tools/report.h"
 #include "tools/simulate.h"
@@ -16,7 +17,11 @@ enum ring_status tool_measure(const struct tool_options *options, struct ring_er
     if (status != RING_OK)
         return status;
     bool with_steps = options->steps || setup.plan.n_ranks <= TOOL_STEPS_RANKS;
-    status = tool_measure_run(&setup, options, &result, error);
+    tool_result_init(&result);
+    if (options->out != NULL)
+        status = tool_file_probe(options->out, error);
+    if (status == RING_OK)
+        status = tool_measure_run(&setup, options, &result, error);
     if (status == RING_OK && options->out != NULL)
         status = tool_result_save(&result, with_steps, options->out, error);
     if (status == RING_OK)

@@ -171,5 +171,7 @@ void tool_options_parse(const struct tool_command *command, int argc, char **arg
     snprintf(name, sizeof name, "ringlab %s", command->name);
     argv[0] = name;
     argp_err_exit_status = USAGE;
+    argp_program_version = "ringlab " RINGLAB_VERSION;
+    setenv("ARGP_HELP_FMT", "rmargin=100,no-dup-args-note", 0);
     argp_parse(&argp, argc, argv, 0, NULL, &parse);
 }

@@ -66,11 +66,12 @@ static void write_quoted(const char *text, FILE *script)
 }
 
 /* Rows "from to bottom top" of one part, in the unit of the axis. Something narrower than a hundredth of a
- * pixel is left out. */
+ * pixel is left out. A step's computing begins a pixel late where there is room, so that steps can be told
+ * apart without a border, which would hide what is thin. */
 static void write_boxes(const struct tool_result *result, enum part part, struct tool_unit unit,
                         double longest_s, size_t panel, FILE *script)
 {
-    double half = result->n_ranks <= 32 ? 0.4 : 0.46;
+    double half = result->n_ranks <= 32 ? 0.4 : 0.46, pixel_s = longest_s / (WIDTH - LEFT - RIGHT);
     fprintf(script, "$p%zu_%d << EOD\n", panel, (int)part);
     for (uint32_t rank = 0; rank < result->n_ranks; rank++) {
         for (uint32_t i = 0; i < bars_of_rank(result); i++) {
@@ -78,8 +79,9 @@ static void write_boxes(const struct tool_result *result, enum part part, struct
             double from_s = bar.begin_s;
             for (enum part before = 0; before < part; before++)
                 from_s += bar.parts[before];
-            if (bar.parts[part] * WIDTH > 0.01 * longest_s)
-                fprintf(script, "%.9g %.9g %.9g %.9g\n", from_s / unit.size,
+            double gap_s = part == COMPUTE && i > 0 && bar.parts[part] > 6 * pixel_s ? pixel_s : 0;
+            if (bar.parts[part] > 0.01 * pixel_s)
+                fprintf(script, "%.9g %.9g %.9g %.9g\n", (from_s + gap_s) / unit.size,
                         (from_s + bar.parts[part]) / unit.size, rank - half, rank + half);
         }
     }
@@ -164,7 +166,6 @@ struct place {
 static void write_panel(const struct tool_result *result, size_t panel, struct place place,
                         struct tool_unit unit, double longest_s, FILE *script)
 {
-    bool bordered = (uint64_t)result->n_ranks * bars_of_rank(result) <= 1024;
     fprintf(script, "unset label\nset bmargin at screen %.6f\nset tmargin at screen %.6f\n", place.bottom,
             place.top);
     fprintf(script, "set yrange [%.2f:-0.6]\n", result->n_ranks - 0.4);
@@ -174,18 +175,19 @@ static void write_panel(const struct tool_result *result, size_t panel, struct p
     if (place.last)
         fprintf(script,
                 "set xlabel 'time since the start (%s)' offset 0,0.3\nset key at screen 0.5, screen 0.015 "
-                "center bottom horizontal maxrows 1 samplen 1.6 width 2\n",
+                "center bottom horizontal maxrows 1 reverse Left samplen 1.6 width 2\n",
                 unit.name);
     else
         fprintf(script, "unset xlabel\nunset key\n");
     fprintf(script, "plot ");
     for (enum part part = 0; part < N_PARTS; part++) {
-        fprintf(script,
-                "%s$p%zu_%d using 1:3:1:2:3:4 with boxxyerror fillstyle solid 1.0 %s linecolor rgb '%s' "
-                "title '%s'",
-                part == 0 ? "" : ", \\\n     ", panel, (int)part,
-                bordered ? "border linecolor rgb '#FFFFFF'" : "noborder", part_colours[part],
-                part_names[part]);
+        fprintf(
+            script,
+            "%s$p%zu_%d using 1:3:1:2:3:4 with boxxyerror fillstyle solid 1.0 noborder linecolor rgb '%s' "
+            "title '%s'",
+            part == 0 ? "" : ", \
+     ",
+            panel, (int)part, part_colours[part], part_names[part]);
     }
     fprintf(script, "\n");
 }

@@ -4,6 +4,7 @@
 #include "tools/ranks.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,14 @@ enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct too
                      "--mpi-args sends ranks to other machines)",
                      setup->path, setup->plan.n_ranks, tool_figure(TOOL_BYTES, needed).text,
                      tool_figure(TOOL_BYTES, available).text);
+}
+
+uint32_t tool_ranks_processors(void)
+{
+    cpu_set_t set;
+    int n =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint32_t)n : 1;
 }
 
 double tool_ranks_timeout(const struct tool_setup *setup)

@@ -28,6 +28,9 @@ void tool_ranks_forget(char *out);
 enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct tool_options *options,
                                 struct ring_error *error);
 
+/* Processors that this process may use. */
+uint32_t tool_ranks_processors(void);
+
 /* Seconds after which a run of a scenario is given up: every wait in it is bounded by measure.timeout
  * already. */
 double tool_ranks_timeout(const struct tool_setup *setup);

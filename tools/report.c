@@ -143,6 +143,9 @@ static void summary_rows(struct tool_table *table, const struct columns *columns
     quantile_row(table, columns, result, "median", 0.5);
     quantile_row(table, columns, result, "max", 1);
     for (size_t i = 0; i < 3; i++) {
+        bool again = i > 0 && (shown[i] == shown[0] || (i == 2 && shown[i] == shown[1]));
+        if (again || (i == 2 && result->ranks[shown[i]].transfer_s == 0))
+            continue;
         tool_table_cell(table, "%s: %" PRIu32, why[i], shown[i]);
         tool_table_cell(table, "%s", result->ranks[shown[i]].device);
         rank_cells(table, columns, &result->ranks[shown[i]]);
@@ -222,9 +225,10 @@ static void print_totals(const struct tool_result *result, FILE *file)
                 TIME(result->bound.time_s), TIME(result->bound.compute_s), TIME(result->bound.network_s),
                 result->time_s / result->bound.time_s);
     if (!isnan(overlap))
-        fprintf(file, "  %-14s %s    on the worst rank, of %s moving a rank; %s overlapped\n", "exposed",
-                TIME(tool_result_exposed_s(result)), TIME(result->moving_s / result->n_ranks),
-                tool_percent(overlap).text);
+        fprintf(file,
+                "  %-14s %s    of transfer on the worst rank; %s of all transfer (%s a rank) overlaps\n",
+                "exposed", TIME(tool_result_exposed_s(result)), tool_percent(overlap).text,
+                TIME(result->moving_s / result->n_ranks));
     print_links(result, file);
 }
 

@@ -91,8 +91,8 @@ struct tool_figure tool_percent(double share)
     if (isnan(percent) || isinf(percent))
         snprintf(figure.text, sizeof figure.text, "-");
     else
-        snprintf(figure.text, sizeof figure.text, "%.*f %%", fabs(percent) < 9.95 && percent != 0 ? 1 : 0,
-                 percent);
+        snprintf(figure.text, sizeof figure.text, "%.*f %%",
+                 fabs(percent) < 9.95 && fabs(percent) >= 0.05 ? 1 : 0, fabs(percent) < 0.05 ? 0 : percent);
     return figure;
 }
 
@@ -101,7 +101,22 @@ struct tool_figure tool_signed_percent(double share)
     struct tool_figure figure;
     if (isnan(share) || isinf(share))
         snprintf(figure.text, sizeof figure.text, "-");
+    else if (fabs(share) < 0.0005) /* a zero has no sign */
+        snprintf(figure.text, sizeof figure.text, "0.0 %%");
     else
         snprintf(figure.text, sizeof figure.text, "%+.1f %%", 100 * share);
+    return figure;
+}
+
+struct tool_figure tool_signed_in(struct tool_unit unit, double value, int decimals)
+{
+    struct tool_figure figure;
+    double scaled = value / unit.size;
+    if (isnan(value) || isinf(value))
+        snprintf(figure.text, sizeof figure.text, "-");
+    else if (fabs(scaled) < 0.5 * pow(10, -decimals))
+        snprintf(figure.text, sizeof figure.text, "%.*f", decimals, 0.0);
+    else
+        snprintf(figure.text, sizeof figure.text, "%+.*f", decimals, scaled);
     return figure;
 }

@@ -34,4 +34,7 @@ struct tool_figure tool_percent(double share);
 /* A signed difference as a percentage, "+3.2 %"; "-" where it is not finite. */
 struct tool_figure tool_signed_percent(double share);
 
+/* A signed difference in a given unit, "+2.108"; without a sign where it rounds to zero. */
+struct tool_figure tool_signed_in(struct tool_unit unit, double value, int decimals);
+
 #endif

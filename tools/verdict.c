@@ -167,7 +167,7 @@ static void say_compute(struct tool_result *result, const struct model_ring *rin
     if (result->n_ranks == 1)
         hidden = "One device has nothing to send. ";
     else if (tool_verdict_lazy(ring) != NULL)
-        hidden = tool_result_keep(result, "%s, which costs %s here. ", tool_verdict_lazy(ring),
+        hidden = tool_result_keep(result, "%s: %s here. ", tool_verdict_lazy(ring),
                                   TIME(tool_result_exposed_s(result)));
     else if (overlap >= 0.995)
         hidden = "All communication hides behind it. ";

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/units.h"
 #include "tools/verdict.h"
@@ -13,11 +14,12 @@
 #define SIZE(bytes)       tool_figure(TOOL_BYTES, bytes).text
 #define RATE(bytes_per_s) tool_figure(TOOL_BYTES_PER_S, bytes_per_s).text
 
+static const double nearly = 0.9; /* a link that is this busy is like the busiest */
+
 /* The hop that is blamed, and its narrowest link. */
 struct blame {
     const struct model_hop *hop;
     uint32_t link;     /* of the topology */
-    double busy_s;     /* of that link, for all that crosses it */
     uint32_t n_shared; /* hops that cross it */
     size_t n_like;     /* links that are as busy, itself included */
     size_t n_used;     /* links that carry anything */
@@ -32,27 +34,9 @@ const char *tool_verdict_lazy(const struct model_ring *ring)
             continue;
         if (ring->progress == MODEL_PROGRESS_NONE)
             return "Nothing moves while a rank computes (progress: none)";
-        return "Each block is copied by the receiving core itself, which cannot compute meanwhile";
+        return "The receiving core copies each block itself and cannot compute meanwhile";
     }
     return NULL;
-}
-
-/* Seconds of a block of so many bytes alone on the hop. */
-static double alone_s(const struct model_hop *hop, double bytes)
-{
-    return hop->latency_s + (isinf(hop->bytes_per_s) ? 0 : bytes / hop->bytes_per_s);
-}
-
-/* The slowest of the hops that end at rank; NULL if nothing ever arrives there. */
-static const struct model_hop *slowest_into(const struct model_ring *ring, uint32_t rank, double bytes)
-{
-    const struct model_hop *slowest = NULL;
-    for (uint32_t i = 0; i < ring->hop_first[ring->plan->n_ranks]; i++) {
-        const struct model_hop *hop = &ring->hops[i];
-        if (hop->target == rank && (slowest == NULL || alone_s(hop, bytes) > alone_s(slowest, bytes)))
-            slowest = hop;
-    }
-    return slowest;
 }
 
 static uint32_t count_sharing(const struct model_ring *ring, uint32_t link)
@@ -64,29 +48,46 @@ static uint32_t count_sharing(const struct model_ring *ring, uint32_t link)
     return n;
 }
 
-/* Fills the link of the blamed hop: the busiest on its way. Needs a hop with links. */
-static void find_link(const struct model_ring *ring, struct blame *blame)
+/* How long each link of the topology was in use, by what the result says: of a measured run that is what
+ * really happened. The result's links are those that carry something, in the topology's order. */
+static double *find_busy(const struct tool_result *result, const struct model_ring *ring)
 {
-    size_t n_links = ring->topology->n_links;
-    double *bytes = calloc(n_links + 1, sizeof *bytes);
-    if (bytes == NULL)
-        return;
-    model_ring_link_bytes(ring, bytes);
-    blame->busy_s = -1;
-    for (uint32_t i = 0; i < blame->hop->n_links; i++) {
-        uint32_t link = blame->hop->links[i];
-        double busy_s = bytes[link] / ring->link_bytes_per_s[link];
-        if (busy_s > blame->busy_s) {
-            blame->busy_s = busy_s;
-            blame->link = link;
-        }
+    const struct model_topology *topology = ring->topology;
+    double *busy_s = calloc(topology->n_links + 1, sizeof *busy_s);
+    size_t next = 0;
+    for (size_t i = 0; busy_s != NULL && i < topology->n_links && next < result->n_links; i++)
+        if (strcmp(topology->links[i].name, result->links[next].name) == 0)
+            busy_s[i] = result->links[next++].busy_s;
+    return busy_s;
+}
+
+/* Blames the hop whose messages need longest: the ring is coupled, so that one sets the pace wherever the
+ * time is lost. Its narrow place is the busiest link on its way. */
+static void find_blame(const struct model_ring *ring, const double *busy_s, double block_bytes,
+                       struct blame *blame)
+{
+    double worst_s = -1;
+    for (uint32_t i = 0; i < ring->hop_first[ring->plan->n_ranks]; i++) {
+        const struct model_hop *hop = &ring->hops[i];
+        uint32_t busiest = hop->n_links > 0 ? hop->links[0] : 0;
+        for (uint32_t j = 1; j < hop->n_links; j++)
+            if (busy_s[hop->links[j]] > busy_s[busiest])
+                busiest = hop->links[j];
+        double latency_s = hop->latency_s * hop->bytes / block_bytes;
+        double now_s = latency_s + (hop->n_links > 0 ? busy_s[busiest] : 0);
+        /* a whisker more is noise, and the first of equals is the same every time */
+        if (now_s <= worst_s * (1 + 1e-9))
+            continue;
+        worst_s = now_s;
+        blame->hop = hop;
+        blame->link = busiest;
     }
-    for (size_t i = 0; i < n_links; i++) {
-        blame->n_used += bytes[i] > 0;
-        blame->n_like += bytes[i] > 0 && bytes[i] / ring->link_bytes_per_s[i] >= 0.99 * blame->busy_s;
+    for (size_t i = 0; i < ring->topology->n_links; i++) {
+        blame->n_used += busy_s[i] > 0;
+        blame->n_like += busy_s[i] > 0 && busy_s[i] >= nearly * busy_s[blame->link];
     }
-    blame->n_shared = count_sharing(ring, blame->link);
-    free(bytes);
+    if (blame->hop != NULL && blame->hop->n_links > 0)
+        blame->n_shared = count_sharing(ring, blame->link);
 }
 
 /* How many times the tokens a device would need, so that computing on a block (which grows with their square)
@@ -121,21 +122,27 @@ static const char *advice(struct tool_result *result, const struct model_ring *r
                            "tokens would.",
                            times);
     double needed = n_shared * bytes / (block_s - hop->latency_s);
+    const char *together =
+        n_shared > 1 ? " Neighbours of the ring that sit together would send fewer hops over it." : "";
     if (fixed || times <= 1)
-        return tool_result_keep(result, "To hide behind computing it would need %s.", RATE(needed));
-    return tool_result_keep(result, "To hide behind computing it would need %s, or about %.1f x the tokens.",
-                            RATE(needed), times);
+        return tool_result_keep(result, "To hide behind computing it would need %s.%s", RATE(needed),
+                                together);
+    return tool_result_keep(result,
+                            "To hide behind computing it would need %s, or about %.1f x the tokens.%s",
+                            RATE(needed), times, together);
 }
 
-static const char *where(struct tool_result *result, const struct model_ring *ring, const struct blame *blame)
+/* The start of the second sentence, up to "a block". */
+static const char *where(struct tool_result *result, const struct model_ring *ring, const struct blame *blame,
+                         bool alike)
 {
     if (blame->hop->n_links == 0)
-        return "the device itself";
-    if (2 * blame->n_like >= blame->n_used)
-        return "every hop alike";
-    return tool_result_keep(result, "%s%s%s", ring->topology->links[blame->link].name,
-                            blame->n_like > 1 ? " and links like it" : "",
-                            blame->n_shared > 1 ? ", which hops share" : "");
+        return "Its messages do not leave the device:";
+    if (alike)
+        return "All hops are alike:";
+    return tool_result_keep(result, "The narrow place is %s%s%s:", ring->topology->links[blame->link].name,
+                            blame->n_like > 1 ? ", with others like it" : "",
+                            blame->n_shared > 1 ? ", which several hops share" : "");
 }
 
 void tool_verdict_network(struct tool_result *result, const struct model_ring *ring,
@@ -143,29 +150,33 @@ void tool_verdict_network(struct tool_result *result, const struct model_ring *r
 {
     double bytes = (double)ring_plan_slot_bytes(ring->plan, losses->exposed, 1);
     double block_s = losses->compute_s / (result->n_steps > 0 ? result->n_steps : 1);
-    struct blame blame = {.hop = slowest_into(ring, losses->exposed, bytes)};
-    const struct tool_rank *rank = &result->ranks[losses->exposed];
-    if (blame.hop == NULL) { /* a message from outside the plan: only a foreign trace could do that */
+    struct blame blame = {.hop = NULL};
+    double *busy_s = find_busy(result, ring);
+    if (busy_s != NULL)
+        find_blame(ring, busy_s, bytes, &blame);
+    free(busy_s);
+    if (blame.hop == NULL) {
         result->verdict = (struct tool_verdict){TOOL_LIMIT_NETWORK, NULL, "Messages hold the ranks up."};
         return;
     }
-    if (blame.hop->n_links > 0)
-        find_link(ring, &blame);
     bool alike = blame.hop->n_links == 0 || 2 * blame.n_like >= blame.n_used;
     double rate = blame.hop->n_links == 0 ? blame.hop->bytes_per_s : ring->link_bytes_per_s[blame.link];
     double move_s = isinf(rate) ? 0 : (blame.n_shared > 1 ? blame.n_shared : 1) * bytes / rate;
-    bool latency = blame.hop->latency_s > move_s;
     const char *culprit =
         alike ? NULL : tool_result_keep(result, "%s", ring->topology->links[blame.link].name);
     const char *shared =
         blame.n_shared > 1 ? tool_result_keep(result, ", shared by %" PRIu32 " hops", blame.n_shared) : "";
+    const char *latency = blame.hop->latency_s > 0
+                              ? tool_result_keep(result, "%s latency, then ", TIME(blame.hop->latency_s))
+                              : "";
     const char *text = tool_result_keep(
         result,
-        "Rank %" PRIu32
-        " stands still for %s of the %s step while blocks move. The narrow place is %s: a block of "
-        "%s needs %s there (%s latency, then %s%s), and computing on one takes %s. %s",
-        losses->exposed, TIME(rank->transfer_s), TIME(result->time_s), where(result, ring, &blame),
-        SIZE(bytes), TIME(blame.hop->latency_s + move_s), TIME(blame.hop->latency_s), RATE(rate),
-        shared == NULL ? "" : shared, TIME(block_s), advice(result, ring, &blame, block_s, bytes));
-    result->verdict = (struct tool_verdict){latency ? TOOL_LIMIT_LATENCY : TOOL_LIMIT_NETWORK, culprit, text};
+        "Rank %" PRIu32 " stands still for %s of the %s step while blocks move. %s a block of "
+        "%s needs %s (%s%s%s), and computing on one takes %s. %s",
+        losses->exposed, TIME(result->ranks[losses->exposed].transfer_s), TIME(result->time_s),
+        where(result, ring, &blame, alike), SIZE(bytes), TIME(blame.hop->latency_s + move_s),
+        latency == NULL ? "" : latency, RATE(rate), shared == NULL ? "" : shared, TIME(block_s),
+        advice(result, ring, &blame, block_s, bytes));
+    result->verdict = (struct tool_verdict){
+        blame.hop->latency_s > move_s ? TOOL_LIMIT_LATENCY : TOOL_LIMIT_NETWORK, culprit, text};
 }
