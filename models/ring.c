@@ -92,7 +92,7 @@ static enum ring_status list_hops(struct model_ring *ring, struct ring_error *er
     uint32_t *targets = malloc(plan->n_ranks * sizeof *targets);
     size_t capacity = plan->n_ranks;
 
-    ring->hop_first = malloc((plan->n_ranks + (size_t)1) * sizeof *ring->hop_first);
+    ring->hop_first = calloc(plan->n_ranks + (size_t)1, sizeof *ring->hop_first);
     ring->hops = malloc(capacity * sizeof *ring->hops);
     bool enough = targets && ring->hop_first && ring->hops;
     uint32_t n_hops = 0;
