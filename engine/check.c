@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/check_play.h"
 
@@ -84,32 +85,33 @@ static void close_check(struct check *check)
     free(check->all_computed);
 }
 
-/* What a stuck rank waits for first. */
-static int describe_wait(const struct rank_state *state, char *out, size_t size)
+/* The first unmet message of a stuck rank that its step cannot end without, or NULL. */
+static const struct ring_message *stuck_on(const struct rank_state *state)
 {
-    for (size_t i = 0; i < state->n_pending; i++) {
-        const struct ring_message *message = &state->pending[i].message;
-        if (message->step <= state->step)
-            return snprintf(out, size, " rank %" PRIu32 " at hop %" PRIu32 ",", message->peer, message->step);
-    }
-    return snprintf(out, size, " something at step %" PRIu32 ",", state->step);
+    for (size_t i = 0; i < state->n_pending; i++)
+        if (state->pending[i].message.step <= state->step)
+            return &state->pending[i].message;
+    return NULL;
 }
 
 static enum ring_status report_deadlock(struct check *check)
 {
-    enum { MOST_NAMED = 6 };
-    char text[512];
-    int length = 0, n_named = 0;
+    enum { MOST_NAMED = 6, ROOM = 80 };
+    char text[MOST_NAMED * ROOM + 1] = "";
+    uint32_t n_named = 0;
 
     for (uint32_t rank = 0; rank < check->plan->n_ranks && n_named < MOST_NAMED; rank++) {
         const struct rank_state *state = &check->ranks[rank];
+        const struct ring_message *message = stuck_on(state);
         if (state->step == check->plan->n_steps)
             continue;
-        length += snprintf(text + length, sizeof text - (size_t)length, " rank %" PRIu32 " waits for", rank);
-        length += describe_wait(state, text + length, sizeof text - (size_t)length);
+        char one[ROOM];
+        snprintf(one, sizeof one, "%s rank %" PRIu32 " waits for rank %" PRIu32 " at hop %" PRIu32,
+                 n_named ? "," : "", rank, message ? message->peer : rank,
+                 message ? message->step : state->step);
+        strcat(text, one);
         n_named++;
     }
-    text[length - 1] = '\0';
     return ring_fail(check->error, RING_DEADLOCK, "plan '%s':%s%s", check->plan->kind->name, text,
                      n_named == MOST_NAMED ? " and so on" : "");
 }
