@@ -10,10 +10,10 @@
 
 enum { N_CHAINS = 12, N_TURNS = 100000, N_RUNS = 5 };
 
-double peak_now_s(void)
+double peak_cpu_s(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -71,10 +71,10 @@ double peak_flop_per_s(const char *kernel_name)
 #endif
     double best_s = 1e30;
     for (int run = 0; run < N_RUNS; run++) {
-        double begin_s = peak_now_s();
+        double begin_s = peak_cpu_s();
         volatile float keep = loop();
         (void)keep;
-        double s = peak_now_s() - begin_s;
+        double s = peak_cpu_s() - begin_s;
         if (s < best_s)
             best_s = s;
     }

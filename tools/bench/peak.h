@@ -10,7 +10,7 @@
  * baseline). The processor must have it. */
 double peak_flop_per_s(const char *kernel_name);
 
-/* CLOCK_MONOTONIC in seconds. */
-double peak_now_s(void);
+/* Seconds of processor time that this thread has had: what other programs take of the core does not count. */
+double peak_cpu_s(void);
 
 #endif
