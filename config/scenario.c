@@ -154,24 +154,72 @@ static void read_placement(struct config_reader *reader, const struct config_nod
     }
 }
 
+/* placement: {random: SEED}. */
+static const struct config_field random_field = {
+    .key = "random",
+    .kind = CONFIG_COUNT64,
+    .required = true,
+    .most = UINT64_MAX,
+    .hint = "natural, {random: SEED}, or a list of device names",
+};
+
+/* Fisher and Yates's shuffle, with numbers that are the same on every machine (splitmix64; Steele, Lea, Flood
+ * 2014). */
+static void shuffle(uint32_t *devices, uint32_t n, uint64_t seed)
+{
+    for (uint32_t i = n; i > 1; i--) {
+        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        uint32_t j = (uint32_t)((z ^ (z >> 31)) % i);
+        uint32_t device = devices[i - 1];
+        devices[i - 1] = devices[j];
+        devices[j] = device;
+    }
+}
+
+/* How the key says who sits where: a list of names, or NULL for an order that follows from the cluster: as it
+ * is in the file, or that one shuffled. */
+struct order {
+    const struct config_node *list;
+    bool random;
+    uint64_t seed;
+};
+
+static struct order read_order(struct config_reader *reader, const struct config_node *node)
+{
+    static const char *const words[] = {"natural"};
+    struct order order = {.list = NULL};
+
+    if (!node)
+        return order;
+    if (node->kind == CONFIG_SCALAR) {
+        if (strcmp(node->text, words[0]) != 0)
+            config_fail(reader, &node->mark,
+                        "placement %s is unknown%s (accepted: natural, {random: SEED} or a list of devices)",
+                        config_found(reader, node),
+                        config_did_you_mean(reader, config_nearest_word(words, CONFIG_N(words), node->text)));
+    } else if (node->kind == CONFIG_MAP) {
+        order.random = true;
+        config_read_fields(reader, node, "placement", &random_field, 1, &order.seed);
+    } else {
+        order.list = node;
+    }
+    return order;
+}
+
 /* Who sits where. The number of ranks is ring.devices, else the length of the list, else all the devices. */
 static void place_ranks(struct config_reader *reader, const struct config_node *root,
                         const struct config_node *ring, const struct config_ring_section *section,
                         struct config_scenario *scenario)
 {
-    static const char *const words[] = {"natural"};
-    const struct config_node *list = section->placement;
+    const struct order order = read_order(reader, section->placement);
+    const struct config_node *list = order.list;
     uint32_t n_ranks = section->devices;
     struct ring_error error;
 
     if (!config_ok(reader))
         return;
-    if (list && list->kind == CONFIG_SCALAR) {
-        config_read_word(reader, list, "placement", words, 1);
-        list = NULL;
-    } else if (list && !config_is_list(reader, list, "placement")) {
-        return;
-    }
     if (n_ranks == 0)
         n_ranks = (uint32_t)(list ? list->n : scenario->topology->n_devices);
     if (list && list->n != n_ranks)
@@ -192,6 +240,16 @@ static void place_ranks(struct config_reader *reader, const struct config_node *
     enum ring_status status = model_place_natural(scenario->topology, n_ranks, devices, &error);
     if (status != RING_OK)
         config_fail_as(reader, status, place(root, ring, "devices"), "%s", error.text);
+    else if (order.random)
+        shuffle(devices, n_ranks, order.seed);
+}
+
+/* The key to look at where the engine refuses a plan. */
+static const char *doubtful_key(const struct ring_plan_spec *spec)
+{
+    if (spec->gradient_dtype != RING_FP32 && spec->gradient_dtype != spec->problem.dtype)
+        return "gradients";
+    return spec->keep_kv && spec->pass != RING_PASS_BOTH ? "keep_kv" : "pass";
 }
 
 /* What only makes sense, or not, when all is known: the engine decides, and we say where in the file it is.
@@ -216,7 +274,7 @@ static void check_plan(struct config_reader *reader, const struct config_node *r
     }
     status = ring_plan_init(&plan, spec, &error);
     if (status != RING_OK)
-        config_fail_as(reader, status, place(root, draft->ring, "pass"), "%s", error.text);
+        config_fail_as(reader, status, place(root, draft->ring, doubtful_key(spec)), "%s", error.text);
 }
 
 static void read_ring(struct config_reader *reader, const struct config_node *root, const struct draft *draft,
@@ -226,6 +284,7 @@ static void read_ring(struct config_reader *reader, const struct config_node *ro
         .buffers = RING_MIN_BUFFERS,
         .layout = RING_LAYOUT_ZIGZAG,
         .pass = RING_PASS_FORWARD,
+        .gradients = RING_FP32,
         .strategy = ring_plan_kinds[0]->name,
     };
 
@@ -233,6 +292,8 @@ static void read_ring(struct config_reader *reader, const struct config_node *ro
     scenario->plan.strategy = section.strategy;
     scenario->plan.layout = section.layout;
     scenario->plan.pass = section.pass;
+    scenario->plan.gradient_dtype = section.gradients;
+    scenario->plan.keep_kv = section.keep_kv;
     scenario->plan.n_buffers = section.buffers;
     place_ranks(reader, root, draft->ring, &section, scenario);
     check_plan(reader, root, draft, &scenario->plan);

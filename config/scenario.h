@@ -12,6 +12,8 @@ struct config_ring_section {
     uint32_t devices, buffers;
     enum ring_layout_kind layout;
     enum ring_pass pass;
+    enum ring_dtype gradients; /* in which dK and dV travel */
+    bool keep_kv;
     const char *strategy;
     const struct config_node *placement; /* NULL: natural */
 };

@@ -91,6 +91,8 @@ static void write_ring(FILE *file, const struct config_scenario *scenario)
         .buffers = scenario->plan.n_buffers,
         .layout = scenario->plan.layout,
         .pass = scenario->plan.pass,
+        .gradients = scenario->plan.gradient_dtype,
+        .keep_kv = scenario->plan.keep_kv,
         .strategy = scenario->plan.strategy,
     };
 

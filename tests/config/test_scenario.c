@@ -20,7 +20,9 @@ static void every_key_arrives(void **state)
     assert_int_equal(problem->mask, RING_MASK_FULL);
     assert_int_equal(scenario->plan.n_ranks, 3);
     assert_int_equal(scenario->plan.layout, RING_LAYOUT_STRIPED);
-    assert_int_equal(scenario->plan.pass, RING_PASS_FORWARD);
+    assert_int_equal(scenario->plan.pass, RING_PASS_BOTH);
+    assert_int_equal(scenario->plan.gradient_dtype, RING_BF16);
+    assert_true(scenario->plan.keep_kv);
     assert_string_equal(scenario->plan.strategy, "ring");
     assert_int_equal(scenario->plan.n_buffers, 3);
     assert_int_equal(scenario->placement[0], 2); /* g10 is the third device of the file */
@@ -57,6 +59,8 @@ static void every_key_but_the_cluster_has_a_default(void **state)
     assert_int_equal(scenario->plan.n_ranks, 8); /* all devices of nodes.yaml */
     assert_int_equal(scenario->plan.layout, RING_LAYOUT_ZIGZAG);
     assert_int_equal(scenario->plan.pass, RING_PASS_FORWARD);
+    assert_int_equal(scenario->plan.gradient_dtype, RING_FP32);
+    assert_false(scenario->plan.keep_kv);
     assert_string_equal(scenario->plan.strategy, "ring");
     assert_int_equal(scenario->plan.n_buffers, 2);
     for (uint32_t rank = 0; rank < 8; rank++)
@@ -148,6 +152,29 @@ static void ranks_share_devices_only_where_the_topology_lets_them(void **state)
     assert_int_equal(scenario->placement[0], 1);
     assert_int_equal(scenario->placement[1], 1);
     config_scenario_free(scenario);
+}
+
+static void a_random_placement_is_the_natural_one_shuffled_by_its_seed(void **state)
+{
+    static const char *const seeds[3][3] = {{"ring.placement={random: 5}", "ring.devices=6", NULL},
+                                            {"ring.placement={random: 5}", "ring.devices=6", NULL},
+                                            {"ring.placement={random: 6}", "ring.devices=6", NULL}};
+    struct config_scenario *scenarios[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        bool there[8] = {false};
+        scenarios[i] = test_scenario(FILES "minimal.yaml", seeds[i]);
+        assert_int_equal(scenarios[i]->plan.n_ranks, 6);
+        for (uint32_t rank = 0; rank < 6; rank++) {
+            assert_true(scenarios[i]->placement[rank] < 6 && !there[scenarios[i]->placement[rank]]);
+            there[scenarios[i]->placement[rank]] = true;
+        }
+    }
+    assert_memory_equal(scenarios[0]->placement, scenarios[1]->placement, 6 * sizeof(uint32_t));
+    assert_memory_not_equal(scenarios[0]->placement, scenarios[2]->placement, 6 * sizeof(uint32_t));
+    for (int i = 0; i < 3; i++)
+        config_scenario_free(scenarios[i]);
 }
 
 static void this_machine_is_in_the_cache(void **state)
@@ -246,8 +273,13 @@ static char *show(const struct config_scenario *scenario)
 static void what_is_shown_loads_to_the_same_from_anywhere(void **state)
 {
     static const char *const plain[] = {NULL};
-    static const char *const odd[] = {"name='tab\there, \xc3\xa9, {braces}: #'", "problem.dtype=fp64",
-                                      "compute={block: 0.1 us}", "measure.timeout=0.3 s", NULL};
+    static const char *const odd[] = {"name='tab\there, \xc3\xa9, {braces}: #'",
+                                      "problem.dtype=fp64",
+                                      "ring.gradients=fp64",
+                                      "ring.pass=both",
+                                      "compute={block: 0.1 us}",
+                                      "measure.timeout=0.3 s",
+                                      NULL};
     static const struct {
         const char *path;
         const char *const *items;
@@ -266,6 +298,9 @@ static void what_is_shown_loads_to_the_same_from_anywhere(void **state)
         char *second = show(again);
         assert_string_equal(first, second);
         assert_memory_equal(&scenario->plan.problem, &again->plan.problem, sizeof again->plan.problem);
+        assert_int_equal(scenario->plan.pass, again->plan.pass);
+        assert_int_equal(scenario->plan.gradient_dtype, again->plan.gradient_dtype);
+        assert_int_equal(scenario->plan.keep_kv, again->plan.keep_kv);
         assert_memory_equal(scenario->placement, again->placement, again->plan.n_ranks * sizeof(uint32_t));
         assert_true(scenario->compute.block_s == again->compute.block_s);
         assert_string_equal(scenario->name, again->name);
@@ -285,7 +320,8 @@ static void a_scenario_is_shown_as_one_would_write_it(void **state)
         "name: \"quick\"",
         "problem: {tokens: 65536, batch: 1, heads: 32, kv_heads: 32, head_dim: 128, dtype: fp32, mask: "
         "causal}",
-        "ring: {devices: 2, layout: zigzag, pass: forward, strategy: ring, buffers: 2, placement: natural}",
+        "ring: {devices: 2, layout: zigzag, pass: forward, gradients: fp32, keep_kv: false, strategy: ring, "
+        "buffers: 2, placement: natural}",
         NULL, /* the cluster, from the root of the file system */
         "compute: model",
         "progress: poll",
@@ -317,6 +353,7 @@ int main(void)
         cmocka_unit_test(an_override_of_one_key_leaves_its_aliases_alone),
         cmocka_unit_test(an_overridden_cluster_is_relative_to_where_one_stands),
         cmocka_unit_test(ranks_share_devices_only_where_the_topology_lets_them),
+        cmocka_unit_test(a_random_placement_is_the_natural_one_shuffled_by_its_seed),
         cmocka_unit_test(this_machine_is_in_the_cache),
         cmocka_unit_test(the_cache_is_where_the_environment_says),
         cmocka_unit_test(a_file_that_cannot_be_read_is_named),
