@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Gradients of whole rings, with every byte moved as the plan says, against plain loops; and what must give
-the
- * same bits.
+ * the same bits. */
 #include <math.h>
 #include <stdlib.h>
 
