@@ -196,13 +196,14 @@ static void write_terminal(const struct tool_plot *plot, double height, FILE *sc
 {
     if (plot->svg)
         fprintf(script,
-                "set terminal svg size %d,%.0f dynamic enhanced background rgb 'white' font "
+                "set terminal svg size %d,%.0f dynamic noenhanced background rgb 'white' font "
                 "'DejaVu Sans,Verdana,Arial,sans-serif,11'\n",
                 WIDTH, height);
     else
-        fprintf(script,
-                "set terminal pngcairo size %d,%.0f enhanced background rgb 'white' font 'DejaVu Sans,11'\n",
-                WIDTH, height);
+        fprintf(
+            script,
+            "set terminal pngcairo size %d,%.0f noenhanced background rgb 'white' font 'DejaVu Sans,11'\n",
+            WIDTH, height);
     fprintf(script, "set output ");
     write_quoted(plot->output, script);
     fputc('\n', script);

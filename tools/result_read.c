@@ -2,6 +2,7 @@
  *
  * A result as a JSON document: reading. Everything is checked before it is believed, and the first thing that
  * is wrong is named with its place in the document; a file of someone else is refused in one line. */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -334,7 +335,10 @@ enum ring_status tool_result_load(struct tool_result *result, const char *path, 
     if (stream == NULL)
         return ring_fail(error, RING_IO, "%s: %m", path);
     json_t *root = json_loadf(stream, JSON_REJECT_DUPLICATES, &where);
+    int reason = ferror(stream) ? errno : 0; /* a folder, for one */
     fclose(stream);
+    if (root == NULL && reason != 0)
+        return ring_fail(error, RING_IO, "%s: %s", path, strerror(reason));
     if (root == NULL)
         return ring_fail(error, RING_BAD_INPUT, "%s:%d:%d: not JSON: %s", path, where.line, where.column,
                          where.text);

@@ -132,7 +132,7 @@ static const char *advice(struct tool_result *result, const struct model_ring *r
                             RATE(needed), times, together);
 }
 
-/* The start of the second sentence, up to "a block". */
+/* The start of the second sentence, up to what needs so long. */
 static const char *where(struct tool_result *result, const struct model_ring *ring, const struct blame *blame,
                          bool alike)
 {
@@ -148,17 +148,22 @@ static const char *where(struct tool_result *result, const struct model_ring *ri
 void tool_verdict_network(struct tool_result *result, const struct model_ring *ring,
                           const struct tool_losses *losses)
 {
-    double bytes = (double)ring_plan_slot_bytes(ring->plan, losses->exposed, 1);
+    double block_bytes = (double)ring_plan_slot_bytes(ring->plan, losses->exposed, 1);
     double block_s = losses->compute_s / (result->n_steps > 0 ? result->n_steps : 1);
     struct blame blame = {.hop = NULL};
     double *busy_s = find_busy(result, ring);
     if (busy_s != NULL)
-        find_blame(ring, busy_s, bytes, &blame);
+        find_blame(ring, busy_s, block_bytes, &blame);
     free(busy_s);
     if (blame.hop == NULL) {
         result->verdict = (struct tool_verdict){TOOL_LIMIT_NETWORK, NULL, "Messages hold the ranks up."};
         return;
     }
+    /* What crosses the hop in a step: a block; with gradients, more than one. */
+    double bytes = blame.hop->bytes / (result->n_steps > 1 ? result->n_steps - 1 : 1);
+    const char *what = tool_result_keep(
+        result, ring->plan->pass == RING_PASS_FORWARD ? "a block of %s" : "what moves in a step (%s)",
+        SIZE(bytes));
     bool alike = blame.hop->n_links == 0 || 2 * blame.n_like >= blame.n_used;
     double rate = blame.hop->n_links == 0 ? blame.hop->bytes_per_s : ring->link_bytes_per_s[blame.link];
     double move_s = isinf(rate) ? 0 : (blame.n_shared > 1 ? blame.n_shared : 1) * bytes / rate;
@@ -171,10 +176,10 @@ void tool_verdict_network(struct tool_result *result, const struct model_ring *r
                               : "";
     const char *text = tool_result_keep(
         result,
-        "Rank %" PRIu32 " stands still for %s of the %s step while blocks move. %s a block of "
-        "%s needs %s (%s%s%s), and computing on one takes %s. %s",
+        "Rank %" PRIu32 " stands still for %s of the %s step while blocks move. %s %s "
+        "needs %s (%s%s%s), and computing on a block takes %s. %s",
         losses->exposed, TIME(result->ranks[losses->exposed].transfer_s), TIME(result->time_s),
-        where(result, ring, &blame, alike), SIZE(bytes), TIME(blame.hop->latency_s + move_s),
+        where(result, ring, &blame, alike), what, TIME(blame.hop->latency_s + move_s),
         latency == NULL ? "" : latency, RATE(rate), shared == NULL ? "" : shared, TIME(block_s),
         advice(result, ring, &blame, block_s, bytes));
     result->verdict = (struct tool_verdict){

@@ -53,6 +53,11 @@ static enum ring_status verify_world(const struct tool_setup *setup, const struc
         return ring_fail(
             error, RING_BAD_INPUT,
             "--world recurrence computes times and carries no data; verify runs in mpi or simgrid");
+    if (setup->plan.pass != RING_PASS_FORWARD)
+        return ring_fail(
+            error, RING_UNSUPPORTED,
+            "ring.pass is %s: verify compares the output of a forward pass, and no gradients yet",
+            ring_pass_names[setup->plan.pass]);
     enum ring_status status = tool_ranks_fit(setup, options, error);
     if (status != RING_OK)
         return status;
