@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench-kernels: how fast each block kernel of this machine is on one core, as a share of the peak that is
- * measured beside it. One head, S queries against S keys through attention.c, as a rank of one would run it.
+ * bench-kernels: how fast each block kernel is on one core here, as a share of the peak that is measured
+ * before and after it. One head, S queries against S keys through attention.c, as a rank of one would run it.
  *
- *     bench-kernels [KERNEL [TOKENS HEAD_DIM]]     KERNEL as block_kernel_find takes it; default: all, a few
- * shapes
+ *     bench-kernels [KERNEL [TOKENS HEAD_DIM]]
  *
+ * KERNEL is how the names of the wanted kernels begin (default: tiled); without a shape, six usual ones.
  * FLOPs are 4 * head_dim a visible pair (FlashAttention-2, Dao 2023, section 4.1). */
 #include <stdio.h>
 #include <stdlib.h>
