@@ -66,9 +66,10 @@ static json_t *scenario_json(const struct tool_result *result)
 {
     const struct tool_question *question = &result->question;
     const struct ring_plan_spec *plan = &question->plan;
-    json_t *ring = json_pack("{sI ss ss ss sI so}", "devices", (json_int_t)plan->n_ranks, "layout",
-                             ring_layout_names[plan->layout], "pass", ring_pass_names[plan->pass], "strategy",
-                             plan->strategy, "buffers", (json_int_t)plan->n_buffers, "placement",
+    json_t *ring = json_pack("{sI ss ss ss sb ss sI so}", "devices", (json_int_t)plan->n_ranks, "layout",
+                             ring_layout_names[plan->layout], "pass", ring_pass_names[plan->pass],
+                             "gradients", ring_dtype_names[plan->gradient_dtype], "keep_kv", plan->keep_kv,
+                             "strategy", plan->strategy, "buffers", (json_int_t)plan->n_buffers, "placement",
                              placement_json(result));
     json_t *measure =
         json_pack("{sI sI so so}", "repeats", (json_int_t)question->measure.repeats, "warmups",

@@ -137,6 +137,8 @@ static void read_ring(struct reader *reader, const json_t *ring)
     plan->n_ranks = (uint32_t)count(reader, ring, "devices", MAX_RANKS);
     plan->layout = (enum ring_layout_kind)word(reader, ring, "layout", ring_layout_names, RING_N_LAYOUTS);
     plan->pass = (enum ring_pass)word(reader, ring, "pass", ring_pass_names, RING_N_PASSES);
+    plan->gradient_dtype = (enum ring_dtype)word(reader, ring, "gradients", ring_dtype_names, RING_N_DTYPES);
+    plan->keep_kv = json_is_true(member(reader, ring, "keep_kv", true));
     plan->strategy = text(reader, ring, "strategy", true);
     plan->n_buffers = (uint32_t)count(reader, ring, "buffers", UINT32_MAX);
     question->natural = json_is_string(member(reader, ring, "placement", true));
