@@ -55,6 +55,18 @@ static void make_stamp(char *out, size_t size)
              kernel == NULL ? "no kernel" : kernel->name);
 }
 
+/* What else runs here is measured as well. */
+static void warn_if_busy(void)
+{
+    double load, n = tool_ranks_processors();
+    if (getloadavg(&load, 1) == 1 && load > 0.5 * n)
+        fprintf(stderr,
+                "ringlab: this machine is busy (load %.1f on %.0f processors): calibrated now, it will seem "
+                "slower "
+                "than it is\n",
+                load, n);
+}
+
 enum ring_status tool_cache_calibrate(const struct tool_options *options, struct ring_error *error)
 {
     char path[PATH_BYTES], place[PATH_BYTES], stamp[320];
@@ -70,6 +82,7 @@ enum ring_status tool_cache_calibrate(const struct tool_options *options, struct
     }
     if (status != RING_OK)
         return status;
+    warn_if_busy();
     const char *extra[] = {"--out", path, "--stamp", stamp, NULL};
     struct tool_ranks ranks = {
         .task = "calibrate", .extra = extra, .n_ranks = tool_ranks_processors(), .timeout_s = TIMEOUT_S};

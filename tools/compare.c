@@ -20,6 +20,14 @@ double tool_pair_error(struct tool_pair pair)
     return pair.predicted_s == pair.measured_s ? 0 : (pair.predicted_s - pair.measured_s) / pair.measured_s;
 }
 
+double tool_compare_scaled(const struct tool_result *predicted, const struct tool_result *measured)
+{
+    double busiest_s = 0;
+    for (uint32_t i = 0; i < predicted->n_ranks; i++)
+        busiest_s = fmax(busiest_s, predicted->ranks[i].compute_s);
+    return measured->drift > 0 ? predicted->time_s + (measured->drift - 1) * busiest_s : predicted->time_s;
+}
+
 static double difference(struct tool_pair pair)
 {
     return pair.predicted_s - pair.measured_s;

@@ -35,6 +35,10 @@ struct tool_comparison {
 /* (predicted - measured) / measured. */
 double tool_pair_error(struct tool_pair pair);
 
+/* What the prediction would be if all computing were slower by the drift that the measured run saw; the
+ * prediction itself where it saw none. */
+double tool_compare_scaled(const struct tool_result *predicted, const struct tool_result *measured);
+
 /* steps is the caller's to free. RING_NO_MEMORY. */
 enum ring_status tool_compare_results(const struct tool_result *predicted, const struct tool_result *measured,
                                       struct tool_comparison *comparison, struct ring_error *error);

@@ -50,6 +50,10 @@ enum ring_status tool_compare_write(const struct tool_result *predicted, const s
     good &= write_value("schema", json_string(TOOL_COMPARE_SCHEMA), file);
     good &= write_value("ringlab", json_string(RINGLAB_VERSION), file);
     good &= write_value("error", tool_json_number(tool_pair_error(comparison->all.time)), file);
+    if (measured->drift > 0) {
+        struct tool_pair scaled = {tool_compare_scaled(predicted, measured), step_s};
+        good &= write_value("error_without_drift", tool_json_number(tool_pair_error(scaled)), file);
+    }
     good &= write_value("text", json_string(sentence), file);
     good &= write_value(
         "different", comparison->different != NULL ? json_string(comparison->different) : json_null(), file);

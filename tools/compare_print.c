@@ -167,19 +167,18 @@ static void print_notes(const char *side, const struct tool_result *result, FILE
 
 /* A machine that runs slower than when it was calibrated makes a right model look wrong; said apart, never
  * folded into the figures above. */
-static void print_drift(const struct tool_result *measured, const struct tool_comparison *comparison,
-                        FILE *file)
+static void print_drift(const struct tool_result *predicted, const struct tool_result *measured, FILE *file)
 {
-    struct tool_pair scaled = comparison->all.time;
+    char text[512];
+    struct tool_pair scaled = {tool_compare_scaled(predicted, measured), measured->time_s};
     if (!(measured->drift > 0))
         return;
-    scaled.predicted_s *= measured->drift;
-    fprintf(file,
-            "\n  The kernel ran at %s of its calibrated time just before. A prediction scaled by that would "
-            "say %s "
-            "(error %s); nothing above is scaled.\n",
-            tool_percent(measured->drift).text, TIME(scaled.predicted_s),
-            tool_signed_percent(tool_pair_error(scaled)).text);
+    snprintf(
+        text, sizeof text,
+        "Around the run shown, a fixed block took %.2f x its calibrated time. With all computing slower by "
+        "that, the prediction would be %s (error %s); nothing above is scaled.",
+        measured->drift, TIME(scaled.predicted_s), tool_signed_percent(tool_pair_error(scaled)).text);
+    tool_report_wrapped(text, 2, file);
 }
 
 enum ring_status tool_compare_print(const struct tool_result *predicted, const struct tool_result *measured,
@@ -208,7 +207,7 @@ enum ring_status tool_compare_print(const struct tool_result *predicted, const s
         fprintf(file, "  Measured %zu times: %s to %s, median %s.\n", measured->n_repeats, TIME(spread.min_s),
                 TIME(spread.max_s), TIME(spread.median_s));
     }
-    print_drift(measured, comparison, file);
+    print_drift(predicted, measured, file);
     print_notes(sides.first, predicted, file);
     print_notes(sides.second, measured, file);
     return RING_OK;
