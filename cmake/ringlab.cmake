@@ -31,18 +31,7 @@ endfunction()
 
 # ringlab_library(name files...): a static library with our warnings. Say what it links with afterwards.
 function(ringlab_library name)
-  # BUILD-UP ONLY: files not written yet are left out.
-  set(files)
-  foreach(file ${ARGN})
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-      list(APPEND files ${file})
-    endif()
-  endforeach()
-  if(NOT files)
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.c "extern int ${name}_empty; int ${name}_empty;\n")
-    set(files ${CMAKE_CURRENT_BINARY_DIR}/empty.c)
-  endif()
-  add_library(${name} STATIC ${files})
+  add_library(${name} STATIC ${ARGN})
   target_link_libraries(${name} PUBLIC ringlab_options)
 endfunction()
 
