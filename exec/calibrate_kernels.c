@@ -71,7 +71,7 @@ static enum ring_status open_benches(struct exec_calibration *c, double seconds,
     double side = 2.0 * (double)((size_t)FIRST_TOKENS << (EXEC_MAX_TOKENS - 1));
     for (size_t i = 0; i < c->n_tables && status == RING_OK; i++) {
         exec_kernel_bench_time(&benches[i], 512, 512, false, 2);
-        double pair_s = exec_kernel_bench_time(&benches[i], 512, 512, false, 4) / (512.0 * 512.0);
+        double pair_s = exec_kernel_bench_time(&benches[i], 512, 512, false, 4).cpu_s / (512.0 * 512.0);
         round_s += 1.2 * side * side * pair_s;
     }
     if (status == RING_OK)
@@ -86,19 +86,26 @@ static enum ring_status open_benches(struct exec_calibration *c, double seconds,
     return status;
 }
 
-/* One round of all shapes of all tables; samples [n_tables][MAX_SHAPES]. */
-static void run_round(const struct exec_calibration *c, struct exec_kernel_bench *benches,
-                      const struct shape *shapes, size_t n_shapes, const double *expected_s, double *samples)
+/* One round of all shapes of all tables; samples [n_tables][MAX_SHAPES]. Returns what it took in all. */
+static struct exec_block_time run_round(const struct exec_calibration *c, struct exec_kernel_bench *benches,
+                                        const struct shape *shapes, size_t n_shapes, const double *expected_s,
+                                        double *samples)
 {
+    struct exec_block_time total = {0, 0};
+
     for (size_t table = 0; table < c->n_tables; table++) {
         for (size_t i = 0; i < n_shapes; i++) {
             double expected = expected_s[table * MAX_SHAPES + i];
             size_t n_blocks =
                 expected > 0 && expected < MIN_SAMPLE_S ? (size_t)ceil(MIN_SAMPLE_S / expected) : 1;
-            samples[table * MAX_SHAPES + i] = exec_kernel_bench_time(
+            struct exec_block_time took = exec_kernel_bench_time(
                 &benches[table], c->tokens[shapes[i].q], c->tokens[shapes[i].k], shapes[i].causal, n_blocks);
+            samples[table * MAX_SHAPES + i] = took.cpu_s;
+            total.wall_s += took.wall_s * (double)n_blocks;
+            total.cpu_s += took.cpu_s * (double)n_blocks;
         }
     }
+    return total;
 }
 
 /* Rounds until the time is over on some rank; samples [round][table][shape]. The first round only says how
@@ -112,6 +119,7 @@ static enum ring_status run_rounds(struct exec_calibration *c, struct exec_kerne
     enum ring_status status =
         expected_s ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for a round");
     double begun_s = exec_clock_s();
+    struct exec_block_time total = {0, 0};
 
     status = exec_agree(c->comm, &c->bound, status, error);
     if (status == RING_OK)
@@ -122,9 +130,13 @@ static enum ring_status run_rounds(struct exec_calibration *c, struct exec_kerne
         if (status != RING_OK || (over > 0 && c->n_rounds >= MIN_ROUNDS))
             break;
         exec_calibrate_progress(c, "kernels, round %u", c->n_rounds + 1);
-        run_round(c, benches, shapes, n_shapes, expected_s, samples + c->n_rounds * per_round);
+        struct exec_block_time round =
+            run_round(c, benches, shapes, n_shapes, expected_s, samples + c->n_rounds * per_round);
+        total.wall_s += round.wall_s;
+        total.cpu_s += round.cpu_s;
         c->n_rounds++;
     }
+    c->core_share = total.wall_s > 0 ? total.cpu_s / total.wall_s : 1;
     free(expected_s);
     return status;
 }

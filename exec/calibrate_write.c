@@ -94,6 +94,7 @@ static void write_device(const struct exec_calibration *c, const char *source, F
     fprintf(file, "  memory: %.0f B\n  memory_bandwidth: %.4g GB/s\n", memory_bytes / c->n_ranks,
             1e-9 * c->copy_bytes_per_s);
     fprintf(file, "  step_overhead: %.4g us\n  merge: 0 B # folded in by the kernel\n", 1e6 * c->step_s);
+    fprintf(file, "  # in processor time; meanwhile a rank had %.0f %% of its core\n", 100 * c->core_share);
     fprintf(file, "  # spread between rounds, (largest - smallest) / median: %.1f %%\n",
             100 * c->kernel_spread);
     fputs("  curves:\n", file);
@@ -131,9 +132,8 @@ static void write_topology(const struct exec_calibration *c, const char *source,
             source);
     fputs("      moved_by: receiver\n", file);
     if (c->n_sizes) {
-        fprintf(
-            file,
-            "      source: \"hops of all ranks in a ring, each sending and receiving; median of trials\"\n");
+        fprintf(file, "      source: \"hops of all ranks in a ring, each sending and receiving; the faster "
+                      "quarter of trials\"\n");
         fprintf(file, "      # spread between trials: %.1f %%\n      classes:\n", 100 * c->link_spread);
         write_classes(c, file);
     } else {

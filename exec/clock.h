@@ -13,6 +13,9 @@
 /* Seconds on this machine's CLOCK_MONOTONIC. */
 double exec_clock_s(void);
 
+/* Seconds of a processor that this thread has had. */
+double exec_clock_cpu_s(void);
+
 /* Sleeps for so long, as exactly as the system lets it; at most 0 is no sleep. */
 void exec_nap(double seconds);
 

@@ -109,14 +109,16 @@ static void run_block(struct exec_kernel_bench *bench, size_t q_tokens, size_t k
     }
 }
 
-double exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens, size_t k_tokens, bool causal,
-                              size_t n_blocks)
+struct exec_block_time exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens,
+                                              size_t k_tokens, bool causal, size_t n_blocks)
 {
-    double begun_s = exec_clock_s();
+    double begun_s = exec_clock_s(), cpu_s = exec_clock_cpu_s();
 
     for (size_t i = 0; i < n_blocks; i++)
         run_block(bench, q_tokens, k_tokens, causal);
-    return (exec_clock_s() - begun_s) / (double)n_blocks;
+    double n = (double)n_blocks;
+    return (struct exec_block_time){.wall_s = (exec_clock_s() - begun_s) / n,
+                                    .cpu_s = (exec_clock_cpu_s() - cpu_s) / n};
 }
 
 double exec_kernel_bench_pairs(size_t q_tokens, size_t k_tokens, bool causal)

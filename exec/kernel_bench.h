@@ -24,10 +24,15 @@ enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ri
                                         struct ring_error *error);
 void exec_kernel_bench_close(struct exec_kernel_bench *bench);
 
-/* Seconds that one head's block of so many queries and keys takes, the mean of n_blocks in a row. causal: the
- * square that the diagonal cuts; q_tokens == k_tokens. */
-double exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens, size_t k_tokens, bool causal,
-                              size_t n_blocks);
+/* What one block took: on the clock, and of the processor. They differ where somebody else had the core. */
+struct exec_block_time {
+    double wall_s, cpu_s;
+};
+
+/* Time of one head's block of so many queries and keys, the mean of n_blocks in a row. causal: the square
+ * that the diagonal cuts; q_tokens == k_tokens. */
+struct exec_block_time exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens,
+                                              size_t k_tokens, bool causal, size_t n_blocks);
 
 /* (query, key) pairs of that block, per head. */
 double exec_kernel_bench_pairs(size_t q_tokens, size_t k_tokens, bool causal);

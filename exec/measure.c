@@ -17,6 +17,7 @@ struct facts {
     uint64_t bytes_sent; /* in one repeat */
     uint64_t peak_rss_bytes;
     double clock_error_s;
+    double core_share;
     double drift; /* around the shown repeat; 0: unknown */
     uint64_t n_rows;
 };
@@ -24,6 +25,7 @@ struct facts {
 struct repeats {
     uint32_t n, shown;         /* shown: the median one, whose trace is written */
     double *start_s, *time_s;  /* time: from the common start to the last rank's end */
+    double *core_share;        /* of this rank */
     double *drift;             /* [n + 1], before each repeat and after the last; this rank's */
     struct ring_trace *traces; /* this rank's */
 };
@@ -48,9 +50,10 @@ static enum ring_status repeats_open(struct repeats *repeats, uint32_t n, struct
     repeats->n = n;
     repeats->start_s = calloc(n, sizeof *repeats->start_s);
     repeats->time_s = calloc(n, sizeof *repeats->time_s);
+    repeats->core_share = calloc(n, sizeof *repeats->core_share);
     repeats->drift = calloc((size_t)n + 1, sizeof *repeats->drift);
     repeats->traces = calloc(n, sizeof *repeats->traces);
-    if (!repeats->start_s || !repeats->time_s || !repeats->drift || !repeats->traces)
+    if (!repeats->start_s || !repeats->time_s || !repeats->core_share || !repeats->drift || !repeats->traces)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " repeats", n);
     return RING_OK;
 }
@@ -61,6 +64,7 @@ static void repeats_close(struct repeats *repeats)
         ring_trace_fini(&repeats->traces[i]);
     free(repeats->start_s);
     free(repeats->time_s);
+    free(repeats->core_share);
     free(repeats->drift);
     free(repeats->traces);
 }
@@ -84,10 +88,12 @@ static enum ring_status run_repeats(struct exec_session *session, struct exec_pr
     enum ring_status status = exec_probe_look(probe, session, &repeats->drift[0], error);
 
     for (uint32_t i = 0; i < repeats->n && status == RING_OK; i++) {
-        double end_s = 0;
+        struct exec_pass_time time = {0, 0, 0};
         exec_progress(session, "repeat %" PRIu32 " of %" PRIu32, i + 1, repeats->n);
-        status = exec_pass(session, &repeats->traces[i], &repeats->start_s[i], &end_s, error);
-        repeats->time_s[i] = end_s - repeats->start_s[i];
+        status = exec_pass(session, &repeats->traces[i], &time, error);
+        repeats->start_s[i] = time.start_s;
+        repeats->time_s[i] = time.end_s - time.start_s;
+        repeats->core_share[i] = time.core_share;
         if (status == RING_OK)
             status = exec_probe_look(probe, session, &repeats->drift[i + 1], error);
     }
@@ -99,7 +105,6 @@ static enum ring_status run_all(struct exec_session *session, struct repeats *re
 {
     uint32_t n_warmups = session->scenario->measure.warmups;
     struct exec_probe probe;
-    double start_s, end_s;
 
     enum ring_status status = exec_probe_open(&probe, session, error);
     status = exec_agree(session->comm, &session->bound, status, error);
@@ -108,7 +113,7 @@ static enum ring_status run_all(struct exec_session *session, struct repeats *re
         status = exec_dry_run(session, error);
     for (uint32_t i = 0; i < n_warmups && status == RING_OK; i++) {
         exec_progress(session, "warm-up %" PRIu32 " of %" PRIu32, i + 1, n_warmups);
-        status = exec_pass(session, NULL, &start_s, &end_s, error);
+        status = exec_pass(session, NULL, NULL, error);
     }
     if (status == RING_OK)
         status = run_repeats(session, &probe, repeats, error);
@@ -141,6 +146,7 @@ static struct facts own_facts(const struct exec_session *session, const struct r
     getrusage(RUSAGE_SELF, &usage);
     return (struct facts){.peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
                           .clock_error_s = session->clock.error_s,
+                          .core_share = repeats->core_share[repeats->shown],
                           .drift = (repeats->drift[repeats->shown] + repeats->drift[repeats->shown + 1]) / 2,
                           .n_rows = repeats->traces[repeats->shown].n_rows};
 }
@@ -169,6 +175,10 @@ static void write_head(const struct exec_session *session, const struct repeats 
         drift += facts[rank].drift / session->n_ranks;
     }
     fprintf(file, "\nclock_error_s %.3g\n", clock_error_s);
+    fprintf(file, "core_share");
+    for (int rank = 0; rank < session->n_ranks; rank++)
+        fprintf(file, " %.3f", facts[rank].core_share);
+    fputc('\n', file);
     if (drift > 0)
         fprintf(file, "drift %.4f\n", drift);
     fprintf(file, "trace\n");

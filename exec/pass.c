@@ -74,11 +74,12 @@ enum ring_status exec_dry_run(struct exec_session *session, struct ring_error *e
     return status;
 }
 
-enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trace, double *start_s,
-                           double *end_s, struct ring_error *error)
+enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trace,
+                           struct exec_pass_time *time, struct ring_error *error)
 {
     struct ring_transport *inner = exec_transport_base(session->transport), *transport = inner;
     struct ring_tracing tracing;
+    double start_s = 0;
 
     if (trace) {
         ring_tracing_init(&tracing, (uint32_t)session->rank, inner, trace);
@@ -86,9 +87,13 @@ enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trac
     }
     if (session->attention)
         attention_reset(session->attention);
-    enum ring_status status = exec_start_together(session, start_s, error);
+    enum ring_status status = exec_start_together(session, &start_s, error);
+    double cpu_s = exec_clock_cpu_s();
     if (status == RING_OK)
         status = run(session, transport, error);
-    *end_s = inner->ops->now(inner);
+    cpu_s = exec_clock_cpu_s() - cpu_s;
+    double end_s = inner->ops->now(inner);
+    if (time)
+        *time = (struct exec_pass_time){start_s, end_s, cpu_s / (end_s - start_s)};
     return status;
 }

@@ -46,7 +46,8 @@ enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_ses
 
     *drift = 0;
     if (status == RING_OK && probe->expected_s > 0)
-        *drift = exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false, probe->n_blocks) /
-                 probe->expected_s;
+        *drift =
+            exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false, probe->n_blocks).wall_s /
+            probe->expected_s;
     return status;
 }

@@ -65,8 +65,14 @@ enum ring_status exec_start_together(struct exec_session *session, double *start
  * that no repeat should pay. */
 enum ring_status exec_dry_run(struct exec_session *session, struct ring_error *error);
 
-/* One pass from the empty state; out and lse are left in session->attention. trace may be NULL. */
-enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trace, double *start_s,
-                           double *end_s, struct ring_error *error);
+/* When a pass of this rank began and ended, on the common clock, and how much of a core it had meanwhile
+ * (less than 1: it slept, or somebody else ran). */
+struct exec_pass_time {
+    double start_s, end_s, core_share;
+};
+
+/* One pass from the empty state; out and lse are left in session->attention. trace and time may be NULL. */
+enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trace,
+                           struct exec_pass_time *time, struct ring_error *error);
 
 #endif
