@@ -2,10 +2,10 @@
  *
  * A rank's backward tasks: what they need beside the forward state, and their cutting into pieces. A piece is
  * one tile of queries of one head against one span of keys of its kv head. All pieces of a span follow each
- * other, heads and tiles ascending, so that they sum into the same rows of dK and dV while those are in the
- * cache; the first of them begins the sum. The queries that see a span are the last so many, as positions
- * ascend, so leaving out what the mask hides is: fewer tiles. Before the first of a pass come pieces that
- * turn the forward pass's state into lse and delta. Arithmetic is gradient.h's. */
+ * other, heads and tiles ascending, and sum into the same rows of dK and dV, which stay in the kernel's
+ * working memory meanwhile; the first begins that sum and the last ends it. The queries that see a span are
+ * the last so many, as positions ascend, so leaving out what the mask hides is: fewer tiles. Before the first
+ * of a pass come pieces that turn the forward pass's state into lse and delta. Arithmetic is gradient.h's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +145,7 @@ static void run_attention(struct attention *attention, const struct ring_task *t
         .head_dim = d,
         .causal = problem->mask == RING_MASK_CAUSAL,
         .begin = in_span == 0,
+        .end = in_head + 1 == backward->first_piece[span + 1],
         .scale = 1.0 / sqrt((double)d),
         .d_q = backward->d_q + row * d * real,
         .d_k = d_k,

@@ -10,9 +10,9 @@
 
 #include "exec/kernels/block.h"
 
-/* Within a call, queries and keys are worked through in groups of so many from its first one on. dQ gets a
- * key group's sum at a time, dK and dV a query group's: cutting a block at multiples of both does not change
- * a bit. The query group is a multiple of every instruction set's tile. */
+/* Queries and keys are worked through in groups of so many from a call's first one on. dQ gets a key group's
+ * sum at a time, dK and dV a query group's: cutting a block at multiples of both does not change a bit. The
+ * query group is a multiple of every instruction set's tile. */
 enum { BLOCK_GRADIENT_KEY_GROUP = 64, BLOCK_GRADIENT_QUERY_GROUP = 96 };
 
 /* Gradients of attention (FlashAttention-2, Dao 2023, alg. 2). With s = scale * q k^T, p = exp(s - lse),
@@ -26,16 +26,21 @@ enum { BLOCK_GRADIENT_KEY_GROUP = 64, BLOCK_GRADIENT_QUERY_GROUP = 96 };
  * delta    [q_tokens]                    real: sum of dO * out over head_dim
  * q_position, k_position                 as in struct block_forward
  * d_q      [q_tokens][head_dim]          real; added to
- * d_k, d_v [k_tokens][head_dim]          real; added to, or overwritten if begin is set
+ * d_k, d_v [k_tokens][head_dim]          real; overwritten by the call that ends their sum
  *
- * real is float, or double for the fp64 reference. The query heads that share a kv head are calls of their
- * own on the same d_k and d_v, whose order is the order of the sum. Rows are dense. Same input, same bits. */
+ * real is float, or double for the fp64 reference. Rows are dense. Same input, same bits.
+ *
+ * dK and dV are sums over all the queries that see a span of keys: those of one head and of the others that
+ * share its kv head. They come in as many calls as the caller likes: the first sets begin, the last end, and
+ * between them the sums lie in scratch, which must be left alone. k, v, their positions and k_tokens are the
+ * same in all of them. The order of the calls is the order of the sums. */
 struct block_backward {
     const void *q, *k, *v, *d_out;
     const void *lse, *delta;
     const uint64_t *q_position, *k_position;
-    size_t q_tokens, k_tokens, head_dim; /* q_tokens may be 0: then begin clears, and nothing else happens */
-    bool causal, begin;
+    size_t q_tokens, k_tokens, head_dim; /* q_tokens may be 0; k_tokens <= k_span */
+    bool causal;
+    bool begin, end;
     double scale;
     void *d_q, *d_k, *d_v;
 };
@@ -46,7 +51,7 @@ struct block_gradient_kernel {
     enum ring_dtype state; /* of lse, delta and the gradients */
     bool (*supports)(size_t head_dim);
     size_t q_tile; /* queries and keys that one piece should hold, multiples of the groups */
-    size_t k_span;
+    size_t k_span; /* keys that it may hold, likewise */
     /* scratch is of scratch_bytes(head_dim), 64-byte aligned, the caller's */
     size_t (*scratch_bytes)(size_t head_dim);
     void (*backward)(const struct block_backward *block, void *scratch);

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
  * The reference kernels, backward: any head_dim, any size, every dtype but fp16; complete, slow and meant to
- * be read. One source serves all types: numbers are widened to double, one query is worked through one group
- * of keys in double, and the gradients are rounded to their own type after each. */
+ * be read. One source serves all types: numbers are widened to double, sums are kept in double, and the
+ * gradients are rounded to their own type when they leave: dQ after each group of keys, dK and dV once. */
 #include <math.h>
 
 #include "exec/kernels/data.h"
 #include "exec/kernels/gradient.h"
 #include "exec/kernels/gradient_objects.h"
 
-/* The working memory of one call, in doubles. */
+enum { KEYS = BLOCK_GRADIENT_KEY_GROUP, SPAN = 2 * KEYS };
+
+/* Working memory, in doubles. */
 struct work {
-    double *k, *v;          /* [KEYS][head_dim], the group in hand */
-    double *dk, *dv;        /* [KEYS][head_dim], what the query group in hand adds */
+    double *k, *v;          /* [SPAN][head_dim] */
+    double *dk, *dv;        /* [SPAN][head_dim], from begin to end; dk not yet scaled */
     double *q, *d_out, *dq; /* [head_dim], of the query in hand */
 };
 
-enum { KEYS = BLOCK_GRADIENT_KEY_GROUP, QUERIES = BLOCK_GRADIENT_QUERY_GROUP };
-
 static size_t scratch_bytes(size_t head_dim)
 {
-    return sizeof(double) * (4 * KEYS + 3) * head_dim;
+    return sizeof(double) * (4 * SPAN + 3) * head_dim;
 }
 
 static struct work lay_out(void *scratch, size_t head_dim)
 {
     struct work work = {.k = scratch};
-    work.v = work.k + KEYS * head_dim;
-    work.dk = work.v + KEYS * head_dim;
-    work.dv = work.dk + KEYS * head_dim;
-    work.q = work.dv + KEYS * head_dim;
+    work.v = work.k + SPAN * head_dim;
+    work.dk = work.v + SPAN * head_dim;
+    work.dv = work.dk + SPAN * head_dim;
+    work.q = work.dv + SPAN * head_dim;
     work.d_out = work.q + head_dim;
     work.dq = work.d_out + head_dim;
     return work;
@@ -47,14 +47,7 @@ static void clear(double *to, size_t n)
         to[i] = 0.0;
 }
 
-/* to += factor * sum, rounded to real. */
-static void fold(enum ring_dtype real, void *to, size_t first, const double *sum, size_t n, double factor)
-{
-    for (size_t i = 0; i < n; i++)
-        data_store(real, to, first + i, data_load(real, to, first + i) + factor * sum[i]);
-}
-
-/* The query in hand against one key of the group: FlashAttention-2 (Dao 2023), alg. 2, for a single pair. */
+/* The query in hand against one key: FlashAttention-2 (Dao 2023), alg. 2, for a single pair. */
 static void pair(const struct work *work, size_t key, size_t d, double scale, double lse, double delta)
 {
     const double *k = work->k + key * d, *v = work->v + key * d;
@@ -71,48 +64,44 @@ static void pair(const struct work *work, size_t key, size_t d, double scale, do
     }
 }
 
-/* One query against what it sees of the group's keys [first, first + n_keys). Returns whether it sees any. */
-static bool visit(const struct work *work, const struct block_backward *block, enum ring_dtype dtype,
-                  enum ring_dtype real, size_t query, size_t first, size_t n_keys)
+/* One query against what it sees of the keys from first to end. */
+static void visit(const struct work *work, const struct block_backward *block, enum ring_dtype dtype,
+                  enum ring_dtype real, size_t query, size_t first, size_t end)
 {
     size_t d = block->head_dim;
     double lse = data_load(real, block->lse, query), delta = data_load(real, block->delta, query);
     if (lse == -INFINITY || (block->causal && block->k_position[first] > block->q_position[query]))
-        return false;
+        return;
     widen(work->q, dtype, block->q, query * d, d);
     widen(work->d_out, dtype, block->d_out, query * d, d);
     clear(work->dq, d);
-    for (size_t key = 0; key < n_keys; key++)
-        if (!block->causal || block->k_position[first + key] <= block->q_position[query])
+    for (size_t key = first; key < end; key++)
+        if (!block->causal || block->k_position[key] <= block->q_position[query])
             pair(work, key, d, block->scale, lse, delta);
-    fold(real, block->d_q, query * d, work->dq, d, block->scale);
-    return true;
+    for (size_t i = 0; i < d; i++)
+        data_store(real, block->d_q, query * d + i,
+                   data_load(real, block->d_q, query * d + i) + block->scale * work->dq[i]);
 }
 
 static void backward(const struct block_backward *block, void *scratch, enum ring_dtype dtype,
                      enum ring_dtype real)
 {
-    size_t d = block->head_dim;
+    size_t d = block->head_dim, n = block->k_tokens * d;
     struct work work = lay_out(scratch, d);
-    for (size_t i = 0; block->begin && i < block->k_tokens * d; i++) {
-        data_store(real, block->d_k, i, 0.0);
-        data_store(real, block->d_v, i, 0.0);
+    if (block->begin) {
+        widen(work.k, dtype, block->k, 0, n);
+        widen(work.v, dtype, block->v, 0, n);
+        clear(work.dk, n);
+        clear(work.dv, n);
     }
     for (size_t first = 0; first < block->k_tokens; first += KEYS) {
         size_t left = block->k_tokens - first, n_keys = left < KEYS ? left : KEYS;
-        widen(work.k, dtype, block->k, first * d, n_keys * d);
-        widen(work.v, dtype, block->v, first * d, n_keys * d);
-        for (size_t group = 0; group < block->q_tokens; group += QUERIES) {
-            bool any = false;
-            clear(work.dk, n_keys * d);
-            clear(work.dv, n_keys * d);
-            for (size_t query = group; query < group + QUERIES && query < block->q_tokens; query++)
-                any = visit(&work, block, dtype, real, query, first, n_keys) || any;
-            if (any) {
-                fold(real, block->d_k, first * d, work.dk, n_keys * d, block->scale);
-                fold(real, block->d_v, first * d, work.dv, n_keys * d, 1.0);
-            }
-        }
+        for (size_t query = 0; query < block->q_tokens; query++)
+            visit(&work, block, dtype, real, query, first, first + n_keys);
+    }
+    for (size_t i = 0; block->end && i < n; i++) {
+        data_store(real, block->d_k, i, block->scale * work.dk[i]);
+        data_store(real, block->d_v, i, work.dv[i]);
     }
 }
 
@@ -141,8 +130,8 @@ const struct block_gradient_kernel block_gradient_reference_fp64 = {
     .dtype = RING_FP64,
     .state = RING_FP64,
     .supports = supports,
-    .q_tile = QUERIES,
-    .k_span = 2 * KEYS,
+    .q_tile = BLOCK_GRADIENT_QUERY_GROUP,
+    .k_span = SPAN,
     .scratch_bytes = scratch_bytes,
     .backward = backward_fp64,
 };
@@ -152,8 +141,8 @@ const struct block_gradient_kernel block_gradient_reference_fp32 = {
     .dtype = RING_FP32,
     .state = RING_FP32,
     .supports = supports,
-    .q_tile = QUERIES,
-    .k_span = 2 * KEYS,
+    .q_tile = BLOCK_GRADIENT_QUERY_GROUP,
+    .k_span = SPAN,
     .scratch_bytes = scratch_bytes,
     .backward = backward_fp32,
 };
@@ -163,8 +152,8 @@ const struct block_gradient_kernel block_gradient_reference_bf16 = {
     .dtype = RING_BF16,
     .state = RING_FP32,
     .supports = supports,
-    .q_tile = QUERIES,
-    .k_span = 2 * KEYS,
+    .q_tile = BLOCK_GRADIENT_QUERY_GROUP,
+    .k_span = SPAN,
     .scratch_bytes = scratch_bytes,
     .backward = backward_bf16,
 };

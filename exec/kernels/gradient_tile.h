@@ -52,22 +52,24 @@ INLINE void multiply(vec acc[ROWS][VECS], const float *a, size_t a_row, size_t a
     }
 }
 
-/* P^T and dS^T of one tile of queries (from column `column` on) and ROWS keys from `key` of the group on. */
-INLINE void soften(struct work *work, size_t column, const float *k, const float *v, size_t key, bool masked)
+/* P^T and dS^T of one tile of queries (from column `column` on, n_vecs vectors) and ROWS keys from `key` of
+ * the group on. */
+INLINE void soften(struct work *work, size_t column, const float *k, const float *v, size_t key, bool masked,
+                   int n_vecs)
 {
     size_t d = work->head_dim, stride = work->stride;
     vec acc[ROWS][VECS];
-    multiply(acc, k + key * stride, stride, 1, work->q_columns + column, QUERIES, d, VECS);
+    multiply(acc, k + key * stride, stride, 1, work->q_columns + column, QUERIES, d, n_vecs);
 #pragma GCC unroll 8
     for (size_t row = 0; row < ROWS; row++)
 #pragma GCC unroll 3
-        for (size_t i = 0; i < VECS; i++)
+        for (size_t i = 0; i < (size_t)n_vecs; i++)
             vec_store(&work->p[key + row][column + i * LANES], acc[row][i]);
-    multiply(acc, v + key * stride, stride, 1, work->do_columns + column, QUERIES, d, VECS);
+    multiply(acc, v + key * stride, stride, 1, work->do_columns + column, QUERIES, d, n_vecs);
 #pragma GCC unroll 8
     for (size_t row = 0; row < ROWS; row++)
 #pragma GCC unroll 3
-        for (size_t i = 0; i < VECS; i++) {
+        for (size_t i = 0; i < (size_t)n_vecs; i++) {
             size_t at = column + i * LANES;
             vec s = vec_load(&work->p[key + row][at]);
             if (masked)
@@ -76,6 +78,27 @@ INLINE void soften(struct work *work, size_t column, const float *k, const float
             vec_store(&work->p[key + row][at], p);
             vec_store(&work->ds[key + row][at], p * (acc[row][i] - vec_load(&work->delta[at])));
         }
+}
+
+typedef void soften_some(struct work *work, size_t column, const float *k, const float *v, size_t key,
+                         bool masked);
+
+static void soften_1(struct work *work, size_t column, const float *k, const float *v, size_t key,
+                     bool masked)
+{
+    soften(work, column, k, v, key, masked, 1);
+}
+
+static void soften_2(struct work *work, size_t column, const float *k, const float *v, size_t key,
+                     bool masked)
+{
+    soften(work, column, k, v, key, masked, 2);
+}
+
+static void soften_3(struct work *work, size_t column, const float *k, const float *v, size_t key,
+                     bool masked)
+{
+    soften(work, column, k, v, key, masked, VECS < 3 ? VECS : 3);
 }
 
 /* dQ[query][dim ...] += scale * sum over the group's keys of dS K, for ROWS queries and n_vecs vectors of

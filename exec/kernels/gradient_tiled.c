@@ -15,8 +15,8 @@
  *     dK[key][dim]     = sum over query dS^T[key][query] Q[query][dim]
  *
  * K, V, dK and dV of up to SPAN keys stay in the second-level cache while groups of QUERIES pass over them,
- * and P and dS of a group of QUERIES x KEYS nearly in the first. Rows are kept a vector further apart than
- * they are long: a power of two would send a column of them to few of the cache's sets. */
+ * from call to call, and P and dS of a group of QUERIES x KEYS nearly in the first. Rows are kept a vector
+ * further apart than they are long: a power of two would send a column of them to few of the cache's sets. */
 #include <string.h>
 
 #include "exec/kernels/gradient_objects.h"
@@ -126,12 +126,12 @@ static size_t count_up_to(const uint64_t *positions, size_t from, size_t n, uint
 /* What each of the group's queries sees of the span. Empty places see what the last query sees: a probability
  * of 0, but they never make a tile look masked. Returns what the last one sees. */
 static size_t find_visible(struct work *work, const struct block_backward *block, size_t first,
-                           size_t n_queries, size_t span_first, size_t n_keys)
+                           size_t n_queries)
 {
-    size_t seen = block->causal ? 0 : n_keys;
+    size_t seen = block->causal ? 0 : block->k_tokens;
     for (size_t i = 0; i < QUERIES; i++) {
         if (block->causal && i < n_queries)
-            seen = count_up_to(block->k_position + span_first, seen, n_keys, block->q_position[first + i]);
+            seen = count_up_to(block->k_position, seen, block->k_tokens, block->q_position[first + i]);
         work->visible[i] = seen;
     }
     return seen;
@@ -153,13 +153,15 @@ INLINE void load_queries(struct work *work, const struct block_backward *block, 
 }
 
 /* P and dS of the keys that the tile sees, and zeros for those of the n_keys that only later tiles see. */
-INLINE void soften_tile(struct work *work, size_t tile, size_t from, size_t n_keys)
+static void soften_tile(struct work *work, size_t tile, size_t n_rows, size_t from, size_t n_keys)
 {
     const float *k = work->k + from * work->stride, *v = work->v + from * work->stride;
     size_t seen = (size_t)work->limits[tile + WIDTH - 1], key = 0;
     bool masked = (size_t)work->limits[tile] < seen;
+    soften_some *const by_vecs[] = {soften_1, soften_2, soften_3};
+    soften_some *soften_rows = by_vecs[n_rows < WIDTH ? (n_rows - 1) / LANES : VECS - 1];
     for (; key < seen; key += ROWS)
-        soften(work, tile, k, v, key, masked || key + ROWS > seen);
+        soften_rows(work, tile, k, v, key, masked || key + ROWS > seen);
     for (; key % ROWS != 0 || key < n_keys; key++) {
         memset(&work->p[key][tile], 0, WIDTH * sizeof(float));
         memset(&work->ds[key][tile], 0, WIDTH * sizeof(float));
@@ -178,7 +180,7 @@ static void meet(struct work *work, size_t n_queries, size_t from, size_t n_keys
     while (begin < end && work->limits[begin + WIDTH - 1] == 0)
         begin += WIDTH;
     for (size_t tile = begin; tile < end; tile += WIDTH)
-        soften_tile(work, tile, from, n_keys);
+        soften_tile(work, tile, n_queries - tile, from, n_keys);
     gather_some *const by_vecs[] = {gather_1, gather_2, gather_3};
     size_t n_vecs;
     for (size_t left = work->padded / LANES, dim = 0; left > 0; left -= n_vecs, dim += n_vecs * LANES) {
@@ -188,20 +190,26 @@ static void meet(struct work *work, size_t n_queries, size_t from, size_t n_keys
     }
 }
 
-/* One span of keys, from key `first` of the block on, against all queries. */
-INLINE void backward_span(const struct block_backward *block, struct work *work, size_t first, size_t n_keys,
-                          bool bf16)
+/* K and V of the span, and no sums yet. */
+INLINE void begin(struct work *work, const struct block_backward *block, bool bf16)
 {
-    size_t d = work->head_dim, n_padded = (n_keys + ROWS - 1) / ROWS * ROWS,
-           n_sums = block->begin ? 0 : n_keys;
-    float *d_k = (float *)block->d_k + first * d, *d_v = (float *)block->d_v + first * d;
-    load_rows(work, work->k, block->k, first, n_keys, n_padded, 1.0f, bf16);
-    load_rows(work, work->v, block->v, first, n_keys, n_padded, 1.0f, bf16);
-    load_rows(work, work->dk, d_k, 0, n_sums, n_padded, 1.0f, false);
-    load_rows(work, work->dv, d_v, 0, n_sums, n_padded, 1.0f, false);
+    size_t n_padded = (block->k_tokens + ROWS - 1) / ROWS * ROWS;
+    load_rows(work, work->k, block->k, 0, block->k_tokens, n_padded, 1.0f, bf16);
+    load_rows(work, work->v, block->v, 0, block->k_tokens, n_padded, 1.0f, bf16);
+    memset(work->dk, 0, n_padded * work->stride * sizeof(float));
+    memset(work->dv, 0, n_padded * work->stride * sizeof(float));
+}
+
+INLINE void backward(const struct block_backward *block, void *scratch, bool bf16)
+{
+    struct work *work = lay_out(scratch, block->head_dim);
+    size_t d = work->head_dim, n_keys = block->k_tokens;
+    work->scale = (float)block->scale;
+    if (block->begin)
+        begin(work, block, bf16);
     for (size_t query = 0; query < block->q_tokens; query += QUERIES) {
         size_t left = block->q_tokens - query, n_queries = left < QUERIES ? left : QUERIES;
-        size_t n_seen = find_visible(work, block, query, n_queries, first, n_keys);
+        size_t n_seen = find_visible(work, block, query, n_queries);
         if (n_seen == 0)
             continue;
         load_queries(work, block, query, n_queries, bf16);
@@ -209,17 +217,9 @@ INLINE void backward_span(const struct block_backward *block, struct work *work,
             meet(work, n_queries, from, n_keys - from < KEYS ? n_keys - from : KEYS);
         store_rows(work, (float *)block->d_q + query * d, work->dq_rows, n_queries);
     }
-    store_rows(work, d_k, work->dk, n_keys);
-    store_rows(work, d_v, work->dv, n_keys);
-}
-
-INLINE void backward(const struct block_backward *block, void *scratch, bool bf16)
-{
-    struct work *work = lay_out(scratch, block->head_dim);
-    work->scale = (float)block->scale;
-    for (size_t first = 0; first < block->k_tokens; first += SPAN) {
-        size_t left = block->k_tokens - first;
-        backward_span(block, work, first, left < SPAN ? left : SPAN, bf16);
+    if (block->end) {
+        store_rows(work, block->d_k, work->dk, n_keys);
+        store_rows(work, block->d_v, work->dv, n_keys);
     }
 }
 

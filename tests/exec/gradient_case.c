@@ -61,8 +61,7 @@ void gradient_case_open(struct gradient_case *call, enum ring_dtype dtype, size_
                         size_t head_dim, bool causal, uint64_t q_first)
 {
     enum ring_dtype real = dtype == RING_FP64 ? RING_FP64 : RING_FP32;
-    *call = (struct gradient_case){
-        dtype, real, q_tokens, k_tokens, head_dim, {.causal = causal, .begin = true}, {NULL}};
+    *call = (struct gradient_case){dtype, real, q_tokens, k_tokens, head_dim, {.causal = causal}, {NULL}};
     const size_t sizes[] = {q_tokens * head_dim,
                             k_tokens * head_dim,
                             k_tokens * head_dim,
@@ -108,32 +107,47 @@ void gradient_case_close(struct gradient_case *call)
         free(call->memory[i]);
 }
 
-void gradient_case_run(const struct block_gradient_kernel *kernel, const struct block_backward *block)
+/* From key k_from to k_to of a block. */
+static struct block_backward span_of(const struct block_backward *block,
+                                     const struct block_gradient_kernel *kernel, size_t k_from, size_t k_to)
 {
-    void *scratch = aligned_alloc(64, (kernel->scratch_bytes(block->head_dim) + 63) / 64 * 64);
-    assert_non_null(scratch);
-    memset(scratch, 0xff, kernel->scratch_bytes(block->head_dim));
-    kernel->backward(block, scratch);
-    free(scratch);
+    struct block_backward span = *block;
+    size_t skip = k_from * block->head_dim, element = ring_dtype_bytes(kernel->dtype),
+           real = ring_dtype_bytes(kernel->state);
+    span.k = (const char *)span.k + skip * element;
+    span.v = (const char *)span.v + skip * element;
+    span.d_k = (char *)span.d_k + skip * real;
+    span.d_v = (char *)span.d_v + skip * real;
+    span.k_position += k_from;
+    span.k_tokens = k_to - k_from;
+    return span;
 }
 
-struct block_backward gradient_case_part(const struct gradient_case *call, size_t q_from, size_t q_to,
-                                         size_t k_from, size_t k_to)
+void gradient_case_run(const struct block_gradient_kernel *kernel, const struct block_backward *block,
+                       size_t q_cut, size_t k_cut)
 {
-    struct block_backward block = call->block;
-    size_t d = call->head_dim, element = ring_dtype_bytes(call->dtype), real = ring_dtype_bytes(call->state);
-    block.q = (const char *)block.q + q_from * d * element;
-    block.d_out = (const char *)block.d_out + q_from * d * element;
-    block.lse = (const char *)block.lse + q_from * real;
-    block.delta = (const char *)block.delta + q_from * real;
-    block.d_q = (char *)block.d_q + q_from * d * real;
-    block.q_position += q_from;
-    block.q_tokens = q_to - q_from;
-    block.k = (const char *)block.k + k_from * d * element;
-    block.v = (const char *)block.v + k_from * d * element;
-    block.d_k = (char *)block.d_k + k_from * d * real;
-    block.d_v = (char *)block.d_v + k_from * d * real;
-    block.k_position += k_from;
-    block.k_tokens = k_to - k_from;
-    return block;
+    size_t bytes = kernel->scratch_bytes(block->head_dim), d = block->head_dim;
+    size_t element = ring_dtype_bytes(kernel->dtype), real = ring_dtype_bytes(kernel->state);
+    void *scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    assert_non_null(scratch);
+    memset(scratch, 0xff, bytes);
+    k_cut = k_cut < kernel->k_span ? k_cut : kernel->k_span;
+    for (size_t key = 0; key < block->k_tokens; key += k_cut) {
+        size_t k_to = block->k_tokens - key < k_cut ? block->k_tokens : key + k_cut, query = 0;
+        do {
+            struct block_backward call = span_of(block, kernel, key, k_to);
+            call.q = (const char *)call.q + query * d * element;
+            call.d_out = (const char *)call.d_out + query * d * element;
+            call.d_q = (char *)call.d_q + query * d * real;
+            call.lse = (const char *)call.lse + query * real;
+            call.delta = (const char *)call.delta + query * real;
+            call.q_position += query;
+            call.q_tokens = block->q_tokens - query < q_cut ? block->q_tokens - query : q_cut;
+            call.begin = query == 0;
+            query += call.q_tokens;
+            call.end = query == block->q_tokens;
+            kernel->backward(&call, scratch);
+        } while (query < block->q_tokens);
+    }
+    free(scratch);
 }

@@ -6,7 +6,7 @@
 
 #include "exec/kernels/gradient.h"
 
-enum { CASE_LSE = 4, CASE_DELTA, CASE_D_Q, CASE_D_K, CASE_D_V, CASE_N_ARRAYS = 11 };
+enum { CASE_D_OUT = 3, CASE_LSE, CASE_DELTA, CASE_D_Q, CASE_D_K, CASE_D_V, CASE_N_ARRAYS = 11 };
 
 /* The inputs of one call in global arrays of a dtype, and its results. */
 struct gradient_case {
@@ -17,16 +17,13 @@ struct gradient_case {
 };
 
 /* Query i is at position q_first + 2 i, key j at 2 j + 1. All dtypes hold the same numbers. Gradients begin
- * as 0, and begin is set. Fails the test where memory is missing. */
+ * as 0. Fails the test where memory is missing. */
 void gradient_case_open(struct gradient_case *call, enum ring_dtype dtype, size_t q_tokens, size_t k_tokens,
                         size_t head_dim, bool causal, uint64_t q_first);
 void gradient_case_close(struct gradient_case *call);
 
-/* The part of a call that is some of its queries and some of its keys. */
-struct block_backward gradient_case_part(const struct gradient_case *call, size_t q_from, size_t q_to,
-                                         size_t k_from, size_t k_to);
-
-/* Runs a kernel, with scratch full of NaN. */
-void gradient_case_run(const struct block_gradient_kernel *kernel, const struct block_backward *block);
+/* Runs a kernel, with scratch full of NaN at first, in calls of at most q_cut queries and k_cut keys. */
+void gradient_case_run(const struct block_gradient_kernel *kernel, const struct block_backward *block,
+                       size_t q_cut, size_t k_cut);
 
 #endif
