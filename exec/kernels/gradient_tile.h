@@ -52,20 +52,26 @@ INLINE void multiply(vec acc[ROWS][VECS], const float *a, size_t a_row, size_t a
     }
 }
 
-/* P^T and dS^T of one tile of queries (from column `column` on, n_vecs vectors) and ROWS keys from `key` of
- * the group on. */
-INLINE void soften(struct work *work, size_t column, const float *k, const float *v, size_t key, bool masked,
-                   int n_vecs)
+/* S^T of one tile of queries (from column `column` on, n_vecs vectors) and ROWS keys from `key` of the group
+ * on, to where P^T will be. */
+INLINE void score(struct work *work, size_t column, const float *k, size_t key, int n_vecs)
 {
-    size_t d = work->head_dim, stride = work->stride;
     vec acc[ROWS][VECS];
-    multiply(acc, k + key * stride, stride, 1, work->q_columns + column, QUERIES, d, n_vecs);
+    multiply(acc, k + key * work->stride, work->stride, 1, work->q_columns + column, QUERIES, work->head_dim,
+             n_vecs);
 #pragma GCC unroll 8
     for (size_t row = 0; row < ROWS; row++)
 #pragma GCC unroll 3
         for (size_t i = 0; i < (size_t)n_vecs; i++)
             vec_store(&work->p[key + row][column + i * LANES], acc[row][i]);
-    multiply(acc, v + key * stride, stride, 1, work->do_columns + column, QUERIES, d, n_vecs);
+}
+
+/* P^T and dS^T of the same, from that. */
+INLINE void soften(struct work *work, size_t column, const float *v, size_t key, bool masked, int n_vecs)
+{
+    vec acc[ROWS][VECS];
+    multiply(acc, v + key * work->stride, work->stride, 1, work->do_columns + column, QUERIES, work->head_dim,
+             n_vecs);
 #pragma GCC unroll 8
     for (size_t row = 0; row < ROWS; row++)
 #pragma GCC unroll 3
@@ -80,25 +86,36 @@ INLINE void soften(struct work *work, size_t column, const float *k, const float
         }
 }
 
-typedef void soften_some(struct work *work, size_t column, const float *k, const float *v, size_t key,
+/* Both for all the keys that the tile sees: one after the other, so that Q^T and then dO^T stay in the
+ * first-level cache while the keys pass. */
+INLINE void soften_keys(struct work *work, size_t column, const float *k, const float *v, size_t seen,
+                        bool masked, int n_vecs)
+{
+    for (size_t key = 0; key < seen; key += ROWS)
+        score(work, column, k, key, n_vecs);
+    for (size_t key = 0; key < seen; key += ROWS)
+        soften(work, column, v, key, masked || key + ROWS > seen, n_vecs);
+}
+
+typedef void soften_some(struct work *work, size_t column, const float *k, const float *v, size_t seen,
                          bool masked);
 
-static void soften_1(struct work *work, size_t column, const float *k, const float *v, size_t key,
+static void soften_1(struct work *work, size_t column, const float *k, const float *v, size_t seen,
                      bool masked)
 {
-    soften(work, column, k, v, key, masked, 1);
+    soften_keys(work, column, k, v, seen, masked, 1);
 }
 
-static void soften_2(struct work *work, size_t column, const float *k, const float *v, size_t key,
+static void soften_2(struct work *work, size_t column, const float *k, const float *v, size_t seen,
                      bool masked)
 {
-    soften(work, column, k, v, key, masked, 2);
+    soften_keys(work, column, k, v, seen, masked, 2);
 }
 
-static void soften_3(struct work *work, size_t column, const float *k, const float *v, size_t key,
+static void soften_3(struct work *work, size_t column, const float *k, const float *v, size_t seen,
                      bool masked)
 {
-    soften(work, column, k, v, key, masked, VECS < 3 ? VECS : 3);
+    soften_keys(work, column, k, v, seen, masked, VECS < 3 ? VECS : 3);
 }
 
 /* dQ[query][dim ...] += scale * sum over the group's keys of dS K, for ROWS queries and n_vecs vectors of
@@ -134,23 +151,28 @@ INLINE void gather_key(const struct work *work, float *to, float (*weights)[QUER
         }
 }
 
-/* What both gathers do for one stretch of dims, all queries and keys of the groups. Queries below `begin` see
- * none of the keys; of the others each ROWS go as far as the last of them sees, and each ROWS keys begin
- * where the first of them is seen: the rest of P and dS is zero. */
-INLINE void gather(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys, size_t dim,
-                   int n_vecs)
+/* gather_key for all keys of the group. Each ROWS keys begin with the first query that sees one of them:
+ * before it, weights are zero. */
+INLINE void gather_keys(const struct work *work, float *to, float (*weights)[QUERIES], const float *rows,
+                        size_t query, size_t dim, size_t n_queries, size_t n_keys, int n_vecs)
 {
-    const float *k = work->k + from * work->stride;
-    float *dk = work->dk + from * work->stride, *dv = work->dv + from * work->stride;
-    for (size_t query = begin; query < n_queries; query += ROWS)
-        gather_query(work, k, query, dim, (size_t)work->limits[query + ROWS - 1], n_vecs);
-    size_t query = begin;
     for (size_t key = 0; key < n_keys; key += ROWS) {
         while (query < n_queries && work->limits[query] <= (int32_t)key)
             query++;
-        gather_key(work, dv, work->p, work->do_rows, key, query, dim, n_queries - query, n_vecs);
-        gather_key(work, dk, work->ds, work->q_rows, key, query, dim, n_queries - query, n_vecs);
+        gather_key(work, to, weights, rows, key, query, dim, n_queries - query, n_vecs);
     }
+}
+
+/* All three gradients for one stretch of dims, all queries and keys of the groups. Queries below `begin` see
+ * none of the keys; of the others each ROWS go as far as the last of them sees. */
+INLINE void gather(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys, size_t dim,
+                   int n_vecs)
+{
+    size_t at = from * work->stride;
+    for (size_t query = begin; query < n_queries; query += ROWS)
+        gather_query(work, work->k + at, query, dim, (size_t)work->limits[query + ROWS - 1], n_vecs);
+    gather_keys(work, work->dv + at, work->p, work->do_rows, begin, dim, n_queries, n_keys, n_vecs);
+    gather_keys(work, work->dk + at, work->ds, work->q_rows, begin, dim, n_queries, n_keys, n_vecs);
 }
 
 typedef void gather_some(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,

@@ -156,13 +156,11 @@ INLINE void load_queries(struct work *work, const struct block_backward *block, 
 static void soften_tile(struct work *work, size_t tile, size_t n_rows, size_t from, size_t n_keys)
 {
     const float *k = work->k + from * work->stride, *v = work->v + from * work->stride;
-    size_t seen = (size_t)work->limits[tile + WIDTH - 1], key = 0;
+    size_t seen = (size_t)work->limits[tile + WIDTH - 1];
     bool masked = (size_t)work->limits[tile] < seen;
     soften_some *const by_vecs[] = {soften_1, soften_2, soften_3};
-    soften_some *soften_rows = by_vecs[n_rows < WIDTH ? (n_rows - 1) / LANES : VECS - 1];
-    for (; key < seen; key += ROWS)
-        soften_rows(work, tile, k, v, key, masked || key + ROWS > seen);
-    for (; key % ROWS != 0 || key < n_keys; key++) {
+    by_vecs[n_rows < WIDTH ? (n_rows - 1) / LANES : VECS - 1](work, tile, k, v, seen, masked);
+    for (size_t key = (seen + ROWS - 1) / ROWS * ROWS; key % ROWS != 0 || key < n_keys; key++) {
         memset(&work->p[key][tile], 0, WIDTH * sizeof(float));
         memset(&work->ds[key][tile], 0, WIDTH * sizeof(float));
     }
