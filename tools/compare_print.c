@@ -159,12 +159,6 @@ void tool_compare_sentence(const struct tool_result *predicted, const struct too
         difference_s < 0 ? "short" : "long", tool_percent(fabs(difference_s) / step_s).text, where);
 }
 
-static void print_notes(const char *side, const struct tool_result *result, FILE *file)
-{
-    for (size_t i = 0; i < result->n_notes; i++)
-        fprintf(file, "  note (%s): %s\n", side, result->notes[i]);
-}
-
 /* A machine that runs slower than when it was calibrated makes a right model look wrong; said apart, never
  * folded into the figures above. */
 static void print_drift(const struct tool_result *predicted, const struct tool_result *measured, FILE *file)
@@ -187,7 +181,7 @@ enum ring_status tool_compare_print(const struct tool_result *predicted, const s
 {
     struct sides sides = name_sides(predicted, measured);
     struct tool_style style = tool_style_for(file);
-    char sentence[512];
+    char sentence[512], mark[32];
     fprintf(file, "%s%s: %s%s\n", style.bold, sides.first, predicted->question.name, style.off);
     tool_report_question(predicted, file);
     fprintf(file, "%s%s: %s%s\n", style.bold, sides.second, measured->question.name, style.off);
@@ -208,7 +202,9 @@ enum ring_status tool_compare_print(const struct tool_result *predicted, const s
                 TIME(spread.max_s), TIME(spread.median_s));
     }
     print_drift(predicted, measured, file);
-    print_notes(sides.first, predicted, file);
-    print_notes(sides.second, measured, file);
+    snprintf(mark, sizeof mark, "note (%s)", sides.first);
+    tool_report_notes(predicted, mark, file);
+    snprintf(mark, sizeof mark, "note (%s)", sides.second);
+    tool_report_notes(measured, mark, file);
     return RING_OK;
 }

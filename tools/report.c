@@ -38,6 +38,15 @@ void tool_report_wrapped(const char *text, int indent, FILE *file)
     }
 }
 
+void tool_report_notes(const struct tool_result *result, const char *mark, FILE *file)
+{
+    char text[1024];
+    for (size_t i = 0; i < result->n_notes; i++) {
+        snprintf(text, sizeof text, "%s: %s", mark, result->notes[i]);
+        tool_report_wrapped(text, 2, file);
+    }
+}
+
 /* "dgx-h100" for "topologies/dgx-h100.yaml". */
 static struct tool_figure short_name(const char *path)
 {
@@ -241,13 +250,9 @@ static void print_verdict(const struct tool_result *result, FILE *file)
             style.off, verdict->culprit != NULL ? ": " : "",
             verdict->culprit != NULL ? verdict->culprit : "");
     tool_report_wrapped(verdict->text, 2, file);
-    for (size_t i = 0; i < result->n_notes; i++) {
-        if (i == 0)
-            fputc('\n', file);
-        fputs("  note: ", file);
-        fputs(result->notes[i], file);
+    if (result->n_notes > 0)
         fputc('\n', file);
-    }
+    tool_report_notes(result, "note", file);
 }
 
 enum ring_status tool_report(const struct tool_result *result, FILE *file, struct ring_error *error)

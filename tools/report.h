@@ -12,6 +12,9 @@ enum ring_status tool_report(const struct tool_result *result, FILE *file, struc
 /* The two lines under a headline: the problem and the machine. Shared with the comparison. */
 void tool_report_question(const struct tool_result *result, FILE *file);
 
+/* The result's notes, a line or more each, with a mark in front. */
+void tool_report_notes(const struct tool_result *result, const char *mark, FILE *file);
+
 /* Breaks text into lines of at most 100 columns, indented. */
 void tool_report_wrapped(const char *text, int indent, FILE *file);
 

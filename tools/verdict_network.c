@@ -19,10 +19,12 @@ static const double nearly = 0.9; /* a link that is this busy is like the busies
 /* The hop that is blamed, and its narrowest link. */
 struct blame {
     const struct model_hop *hop;
-    uint32_t link;     /* of the topology */
-    uint32_t n_shared; /* hops that cross it */
-    size_t n_like;     /* links that are as busy, itself included */
-    size_t n_used;     /* links that carry anything */
+    uint32_t link;      /* of the topology */
+    uint32_t n_shared;  /* hops that cross it */
+    size_t n_like;      /* links that are as busy, itself included */
+    size_t n_used;      /* links that carry anything */
+    double bytes_per_s; /* of that link, for all that crosses it: predicted, what it can; measured, what it
+                           did */
 };
 
 const char *tool_verdict_lazy(const struct model_ring *ring)
@@ -86,8 +88,13 @@ static void find_blame(const struct model_ring *ring, const double *busy_s, doub
         blame->n_used += busy_s[i] > 0;
         blame->n_like += busy_s[i] > 0 && busy_s[i] >= nearly * busy_s[blame->link];
     }
-    if (blame->hop != NULL && blame->hop->n_links > 0)
+    if (blame->hop == NULL)
+        return;
+    blame->bytes_per_s = blame->hop->bytes_per_s;
+    if (blame->hop->n_links > 0 && busy_s[blame->link] > 0) {
         blame->n_shared = count_sharing(ring, blame->link);
+        blame->bytes_per_s = ring->link_bytes[blame->link] / busy_s[blame->link];
+    }
 }
 
 /* How many times the tokens a device would need, so that computing on a block (which grows with their square)
@@ -103,7 +110,7 @@ static const char *advice(struct tool_result *result, const struct model_ring *r
 {
     const struct model_hop *hop = blame->hop;
     double n_shared = blame->n_shared > 1 ? blame->n_shared : 1;
-    double move_s = isinf(hop->bytes_per_s) ? 0 : n_shared * bytes / hop->bytes_per_s;
+    double move_s = isinf(blame->bytes_per_s) ? 0 : n_shared * bytes / blame->bytes_per_s;
     bool fixed = ring->compute.block_s > 0;
     const char *lazy = tool_verdict_lazy(ring);
     if (lazy != NULL)
@@ -165,8 +172,8 @@ void tool_verdict_network(struct tool_result *result, const struct model_ring *r
         result, ring->plan->pass == RING_PASS_FORWARD ? "a block of %s" : "what moves in a step (%s)",
         SIZE(bytes));
     bool alike = blame.hop->n_links == 0 || 2 * blame.n_like >= blame.n_used;
-    double rate = blame.hop->n_links == 0 ? blame.hop->bytes_per_s : ring->link_bytes_per_s[blame.link];
-    double move_s = isinf(rate) ? 0 : (blame.n_shared > 1 ? blame.n_shared : 1) * bytes / rate;
+    double move_s =
+        isinf(blame.bytes_per_s) ? 0 : (blame.n_shared > 1 ? blame.n_shared : 1) * bytes / blame.bytes_per_s;
     const char *culprit =
         alike ? NULL : tool_result_keep(result, "%s", ring->topology->links[blame.link].name);
     const char *shared =
@@ -180,7 +187,7 @@ void tool_verdict_network(struct tool_result *result, const struct model_ring *r
         "needs %s (%s%s%s), and computing on a block takes %s. %s",
         losses->exposed, TIME(result->ranks[losses->exposed].transfer_s), TIME(result->time_s),
         where(result, ring, &blame, alike), what, TIME(blame.hop->latency_s + move_s),
-        latency == NULL ? "" : latency, RATE(rate), shared == NULL ? "" : shared, TIME(block_s),
+        latency == NULL ? "" : latency, RATE(blame.bytes_per_s), shared == NULL ? "" : shared, TIME(block_s),
         advice(result, ring, &blame, block_s, bytes));
     result->verdict = (struct tool_verdict){
         blame.hop->latency_s > move_s ? TOOL_LIMIT_LATENCY : TOOL_LIMIT_NETWORK, culprit, text};
