@@ -86,36 +86,60 @@ INLINE void soften(struct work *work, size_t column, const float *v, size_t key,
         }
 }
 
-/* Both for all the keys that the tile sees: one after the other, so that Q^T and then dO^T stay in the
- * first-level cache while the keys pass. */
-INLINE void soften_keys(struct work *work, size_t column, const float *k, const float *v, size_t seen,
-                        bool masked, int n_vecs)
+typedef void score_some(struct work *work, size_t column, const float *k, size_t key);
+typedef void soften_some(struct work *work, size_t column, const float *v, size_t key, bool masked);
+
+static void score_1(struct work *work, size_t column, const float *k, size_t key)
 {
-    for (size_t key = 0; key < seen; key += ROWS)
-        score(work, column, k, key, n_vecs);
-    for (size_t key = 0; key < seen; key += ROWS)
-        soften(work, column, v, key, masked || key + ROWS > seen, n_vecs);
+    score(work, column, k, key, 1);
 }
 
-typedef void soften_some(struct work *work, size_t column, const float *k, const float *v, size_t seen,
-                         bool masked);
-
-static void soften_1(struct work *work, size_t column, const float *k, const float *v, size_t seen,
-                     bool masked)
+static void score_2(struct work *work, size_t column, const float *k, size_t key)
 {
-    soften_keys(work, column, k, v, seen, masked, 1);
+    score(work, column, k, key, 2);
 }
 
-static void soften_2(struct work *work, size_t column, const float *k, const float *v, size_t seen,
-                     bool masked)
+static void score_3(struct work *work, size_t column, const float *k, size_t key)
 {
-    soften_keys(work, column, k, v, seen, masked, 2);
+    score(work, column, k, key, VECS < 3 ? VECS : 3);
 }
 
-static void soften_3(struct work *work, size_t column, const float *k, const float *v, size_t seen,
-                     bool masked)
+static void soften_1(struct work *work, size_t column, const float *v, size_t key, bool masked)
 {
-    soften_keys(work, column, k, v, seen, masked, VECS < 3 ? VECS : 3);
+    soften(work, column, v, key, masked, 1);
+}
+
+static void soften_2(struct work *work, size_t column, const float *v, size_t key, bool masked)
+{
+    soften(work, column, v, key, masked, 2);
+}
+
+static void soften_3(struct work *work, size_t column, const float *v, size_t key, bool masked)
+{
+    soften(work, column, v, key, masked, VECS < 3 ? VECS : 3);
+}
+
+/* P and dS of a tile of n_vecs vectors of queries and the keys that they see: first all of S, then the rest,
+ * so that Q^T and then dO^T stay in the first-level cache while the keys pass. Vectors that see none of ROWS
+ * keys are left out, and nobody will look for what they would have given. */
+static void soften_tile(struct work *work, size_t column, size_t n_vecs, const float *k, const float *v)
+{
+    score_some *const scores[] = {score_1, score_2, score_3};
+    soften_some *const softens[] = {soften_1, soften_2, soften_3};
+    const int32_t *limits = work->limits + column;
+    size_t seen = (size_t)limits[n_vecs * LANES - 1], blind = 0;
+    bool masked = (size_t)limits[0] < seen;
+    for (size_t key = 0; key < seen; key += ROWS) {
+        while (limits[(blind + 1) * LANES - 1] <= (int32_t)key)
+            blind++;
+        scores[n_vecs - blind - 1](work, column + blind * LANES, k, key);
+    }
+    blind = 0;
+    for (size_t key = 0; key < seen; key += ROWS) {
+        while (limits[(blind + 1) * LANES - 1] <= (int32_t)key)
+            blind++;
+        softens[n_vecs - blind - 1](work, column + blind * LANES, v, key, masked || key + ROWS > seen);
+    }
 }
 
 /* dQ[query][dim ...] += scale * sum over the group's keys of dS K, for ROWS queries and n_vecs vectors of
@@ -151,8 +175,7 @@ INLINE void gather_key(const struct work *work, float *to, float (*weights)[QUER
         }
 }
 
-/* gather_key for all keys of the group. Each ROWS keys begin with the first query that sees one of them:
- * before it, weights are zero. */
+/* gather_key for all keys of the group. Each ROWS keys begin with the first query that sees one of them. */
 INLINE void gather_keys(const struct work *work, float *to, float (*weights)[QUERIES], const float *rows,
                         size_t query, size_t dim, size_t n_queries, size_t n_keys, int n_vecs)
 {

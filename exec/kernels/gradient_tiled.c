@@ -152,20 +152,6 @@ INLINE void load_queries(struct work *work, const struct block_backward *block, 
     }
 }
 
-/* P and dS of the keys that the tile sees, and zeros for those of the n_keys that only later tiles see. */
-static void soften_tile(struct work *work, size_t tile, size_t n_rows, size_t from, size_t n_keys)
-{
-    const float *k = work->k + from * work->stride, *v = work->v + from * work->stride;
-    size_t seen = (size_t)work->limits[tile + WIDTH - 1];
-    bool masked = (size_t)work->limits[tile] < seen;
-    soften_some *const by_vecs[] = {soften_1, soften_2, soften_3};
-    by_vecs[n_rows < WIDTH ? (n_rows - 1) / LANES : VECS - 1](work, tile, k, v, seen, masked);
-    for (size_t key = (seen + ROWS - 1) / ROWS * ROWS; key % ROWS != 0 || key < n_keys; key++) {
-        memset(&work->p[key][tile], 0, WIDTH * sizeof(float));
-        memset(&work->ds[key][tile], 0, WIDTH * sizeof(float));
-    }
-}
-
 /* The group of queries in hand against the span's keys from `from` on, n_keys <= KEYS of them. */
 static void meet(struct work *work, size_t n_queries, size_t from, size_t n_keys)
 {
@@ -177,8 +163,11 @@ static void meet(struct work *work, size_t n_queries, size_t from, size_t n_keys
     size_t begin = 0, end = (n_queries + WIDTH - 1) / WIDTH * WIDTH;
     while (begin < end && work->limits[begin + WIDTH - 1] == 0)
         begin += WIDTH;
-    for (size_t tile = begin; tile < end; tile += WIDTH)
-        soften_tile(work, tile, n_queries - tile, from, n_keys);
+    for (size_t tile = begin; tile < end; tile += WIDTH) {
+        size_t n_rows = n_queries - tile < WIDTH ? n_queries - tile : WIDTH;
+        soften_tile(work, tile, (n_rows + LANES - 1) / LANES, work->k + from * work->stride,
+                    work->v + from * work->stride);
+    }
     gather_some *const by_vecs[] = {gather_1, gather_2, gather_3};
     size_t n_vecs;
     for (size_t left = work->padded / LANES, dim = 0; left > 0; left -= n_vecs, dim += n_vecs * LANES) {
