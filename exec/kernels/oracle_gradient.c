@@ -30,7 +30,6 @@ struct oracle_gradient {
     bool *known;                 /* [group][tokens] */
     double *p, *dp;              /* [tokens], of the row in hand */
     double *run, *sum;           /* [2][padded] */
-    double t;                    /* of all rows met */
 };
 
 static double *take(size_t n, size_t each)
@@ -169,7 +168,6 @@ static void load(struct oracle_gradient *oracle, uint32_t batch, uint32_t kv_hea
     measure(oracle, oracle->norm_q, oracle->q, oracle->group * tokens);
     measure(oracle, oracle->norm_d_out, oracle->d_out, oracle->group * tokens);
     memset(oracle->known, 0, oracle->group * tokens * sizeof(bool));
-    oracle->t = 0.0;
     oracle->loaded = true;
 }
 
@@ -198,11 +196,9 @@ static void meet_row(struct oracle_gradient *oracle, size_t row)
     const double *q = oracle->q + row * oracle->padded, *d_out = oracle->d_out + row * oracle->padded;
     double top = -INFINITY;
     for (size_t key = 0; key < n; key++) {
-        const double *k = oracle->k + key * oracle->padded;
-        oracle->p[key] = oracle->scale * dot(oracle, q, k);
+        oracle->p[key] = oracle->scale * dot(oracle, q, oracle->k + key * oracle->padded);
         oracle->dp[key] = dot(oracle, d_out, oracle->v + key * oracle->padded);
         top = fmax(top, oracle->p[key]);
-        oracle->t = fmax(oracle->t, oracle->scale * dot_of_sizes(oracle, q, k));
     }
     for (size_t key = 0; key < n; key++)
         oracle->p[key] = exp(oracle->p[key] - top);
@@ -234,7 +230,8 @@ const double *oracle_gradient_query(struct oracle_gradient *oracle, uint32_t bat
 {
     load(oracle, batch, head / oracle->group);
     size_t row = (head % oracle->group) * oracle->problem.tokens + position, n = n_visible(oracle, position);
-    double gross = 0.0;
+    const double *q = oracle->q + row * oracle->padded;
+    double gross = 0.0, t = 0.0;
     meet_row(oracle, row);
     memset(oracle->sum, 0, 2 * oracle->padded * sizeof(double));
     for (size_t key = 0; key < n; key++) {
@@ -242,23 +239,26 @@ const double *oracle_gradient_query(struct oracle_gradient *oracle, uint32_t bat
         weigh(oracle->run, oracle->scale * ds, oracle->k + key * oracle->padded, oracle->padded);
         gross += oracle->p[key] * (oracle->norm_d_out[row] * oracle->norm_v[key] + fabs(oracle->delta[row])) *
                  oracle->norm_k[key];
+        t = fmax(t, dot_of_sizes(oracle, q, oracle->k + key * oracle->padded));
         if (key % RUN == RUN - 1 || key + 1 == n)
             join(oracle);
     }
-    *size = (struct oracle_size){.t = oracle->t, .gross = oracle->scale * gross};
+    *size = (struct oracle_size){.t = oracle->scale * t, .gross = oracle->scale * gross};
     return oracle->sum;
 }
 
-/* What one query gives to dK and dV of one key; returns its part of gross. */
-static double meet_pair(struct oracle_gradient *oracle, size_t row, uint64_t key)
+/* What one query gives to dK and dV of one key, and to size. */
+static void meet_pair(struct oracle_gradient *oracle, size_t row, uint64_t key, struct oracle_size *size)
 {
+    const double *k = oracle->k + key * oracle->padded;
     const double *q = oracle->q + row * oracle->padded, *d_out = oracle->d_out + row * oracle->padded;
-    double p = exp(oracle->scale * dot(oracle, q, oracle->k + key * oracle->padded) - oracle->lse[row]);
+    double p = exp(oracle->scale * dot(oracle, q, k) - oracle->lse[row]);
     double dp = dot(oracle, d_out, oracle->v + key * oracle->padded), delta = oracle->delta[row];
     weigh(oracle->run, oracle->scale * p * (dp - delta), q, oracle->padded);
     weigh(oracle->run + oracle->padded, p, d_out, oracle->padded);
-    return oracle->scale * p * (oracle->norm_d_out[row] * oracle->norm_v[key] + fabs(delta)) *
-           oracle->norm_q[row];
+    size->gross += oracle->scale * p * (oracle->norm_d_out[row] * oracle->norm_v[key] + fabs(delta)) *
+                   oracle->norm_q[row];
+    size->t = fmax(size->t, oracle->scale * dot_of_sizes(oracle, q, k));
 }
 
 const double *oracle_gradient_key(struct oracle_gradient *oracle, uint32_t batch, uint32_t kv_head,
@@ -274,12 +274,11 @@ const double *oracle_gradient_key(struct oracle_gradient *oracle, uint32_t batch
             size_t row = i * tokens + query;
             if (!oracle->known[row])
                 meet_row(oracle, row);
-            size->gross += meet_pair(oracle, row, position);
+            meet_pair(oracle, row, position, size);
             if (++n_met % RUN == 0)
                 join(oracle);
         }
     join(oracle);
-    size->t = oracle->t;
     /* dV behind dK, without the padding between */
     memmove(oracle->sum + oracle->problem.head_dim, oracle->sum + oracle->padded,
             oracle->problem.head_dim * sizeof(double));

@@ -19,7 +19,7 @@ void oracle_gradient_close(struct oracle_gradient *oracle); /* NULL is fine */
 
 /* How a gradient row came about, for the bounds on its error. */
 struct oracle_size {
-    double t;     /* the largest scale * sum_d |q_d k_d| over the pairs that were visited for it */
+    double t;     /* the largest scale * sum_d |q_d k_d| over the pairs that it is a sum over */
     double gross; /* Euclidean norm that dQ or dK could have had if nothing in it had cancelled: sum of
                      scale * p * (|dO| |v| + |delta|) * |k| or |q| */
 };

@@ -64,49 +64,73 @@ static uint64_t is_bad(const struct verify_frobenius *sum)
     return !(sum->error2 <= sum->bound * sum->bound * norm2);
 }
 
-/* Every checked query of the rank; returns T. */
-static double check_queries(const struct ring_plan *plan, const struct ring_shard *shard,
-                            struct oracle_gradient *oracle, enum ring_dtype state, const void *d_q,
-                            uint64_t n, struct verify_gradient_report *report)
+/* What is being verified: the arguments, in one place. */
+struct rank_results {
+    const struct ring_plan *plan;
+    struct ring_shard shard;
+    uint64_t n; /* tokens checked of each head */
+    enum ring_dtype state, dtype;
+    const char *d_q, *d_k, *d_v;
+};
+
+/* The checked queries of one head of the batch; returns T. */
+static double check_queries(const struct rank_results *rank, uint32_t batch, uint32_t head,
+                            struct oracle_gradient *oracle, struct verify_gradient_report *report)
 {
-    const struct ring_problem *problem = &plan->problem;
+    const struct ring_problem *problem = &rank->plan->problem;
     double t = 0.0;
-    for (uint32_t batch = 0; batch < problem->batch; batch++)
-        for (uint32_t head = 0; head < problem->heads; head++)
-            for (uint64_t i = 0; i < n; i++, report->rows_checked++) {
-                struct oracle_size size;
-                uint64_t token = spread(i, n, shard->tokens);
-                const double *wanted =
-                    oracle_gradient_query(oracle, batch, head, ring_shard_position(shard, token), &size);
-                size_t row = ((size_t)batch * problem->heads + head) * shard->tokens + token;
-                compare(&report->d_q, state, d_q, row, problem->head_dim, wanted, size.gross);
-                t = fmax(t, size.t);
-            }
+    for (uint64_t i = 0; i < rank->n; i++, report->rows_checked++) {
+        struct oracle_size size;
+        uint64_t token = spread(i, rank->n, rank->shard.tokens);
+        const double *wanted =
+            oracle_gradient_query(oracle, batch, head, ring_shard_position(&rank->shard, token), &size);
+        size_t row = ((size_t)batch * problem->heads + head) * rank->shard.tokens + token;
+        compare(&report->d_q, rank->state, rank->d_q, row, problem->head_dim, wanted, size.gross);
+        t = fmax(t, size.t);
+    }
     return t;
 }
 
-/* Every checked key of the rank; returns T. */
-static double check_keys(const struct ring_plan *plan, const struct ring_shard *shard,
-                         struct oracle_gradient *oracle, enum ring_dtype dtype, const void *gradient,
-                         uint64_t n, struct verify_gradient_report *report)
+/* The checked keys of one kv head of the batch; returns T. */
+static double check_keys(const struct rank_results *rank, uint32_t batch, uint32_t kv_head,
+                         struct oracle_gradient *oracle, struct verify_gradient_report *report)
 {
-    const struct ring_problem *problem = &plan->problem;
+    const struct ring_problem *problem = &rank->plan->problem;
     size_t d = problem->head_dim;
-    const char *d_v = (const char *)gradient + report->keys_total * d * ring_dtype_bytes(dtype);
     double t = 0.0;
-    for (uint32_t batch = 0; batch < problem->batch; batch++)
-        for (uint32_t head = 0; head < problem->kv_heads; head++)
-            for (uint64_t i = 0; i < n; i++, report->keys_checked++) {
-                struct oracle_size size;
-                uint64_t token = spread(i, n, shard->tokens);
-                const double *wanted =
-                    oracle_gradient_key(oracle, batch, head, ring_shard_position(shard, token), &size);
-                size_t row = ((size_t)batch * problem->kv_heads + head) * shard->tokens + token;
-                compare(&report->d_k, dtype, gradient, row, d, wanted, size.gross);
-                compare(&report->d_v, dtype, d_v, row, d, wanted + d, 0.0);
-                t = fmax(t, size.t);
-            }
+    for (uint64_t i = 0; i < rank->n; i++, report->keys_checked++) {
+        struct oracle_size size;
+        uint64_t token = spread(i, rank->n, rank->shard.tokens);
+        const double *wanted =
+            oracle_gradient_key(oracle, batch, kv_head, ring_shard_position(&rank->shard, token), &size);
+        size_t row = ((size_t)batch * problem->kv_heads + kv_head) * rank->shard.tokens + token;
+        compare(&report->d_k, rank->dtype, rank->d_k, row, d, wanted, size.gross);
+        compare(&report->d_v, rank->dtype, rank->d_v, row, d, wanted + d, 0.0);
+        t = fmax(t, size.t);
+    }
     return t;
+}
+
+/* Everything, head by head as the oracle likes it, and the bounds. A sample looks at the keys of every n-th
+ * kv head alone: which, depends on the rank. */
+static void check(const struct rank_results *rank, uint32_t number, bool sample,
+                  struct oracle_gradient *oracle, struct verify_gradient_report *report)
+{
+    const struct ring_problem *problem = &rank->plan->problem;
+    uint32_t group = problem->heads / problem->kv_heads, n_kv = problem->batch * problem->kv_heads;
+    uint32_t stride = !sample ? 1 : n_kv < rank->plan->n_ranks ? n_kv : rank->plan->n_ranks;
+    double t_query = 0.0, t_key = 0.0;
+    for (uint32_t kv = 0; kv < n_kv; kv++) {
+        uint32_t batch = kv / problem->kv_heads, kv_head = kv % problem->kv_heads;
+        for (uint32_t i = 0; i < group; i++)
+            t_query = fmax(t_query, check_queries(rank, batch, kv_head * group + i, oracle, report));
+        if (kv % stride == number % stride)
+            t_key = fmax(t_key, check_keys(rank, batch, kv_head, oracle, report));
+    }
+    bool narrow = rank->dtype == RING_BF16 || rank->dtype == RING_FP16;
+    double hops = narrow ? unit(rank->dtype) * rank->plan->n_ranks : 0.0;
+    report->d_q.bound = unit(rank->state) * (32.0 + 2.0 * t_query);
+    report->d_k.bound = report->d_v.bound = unit(rank->state) * (32.0 + 2.0 * t_key) + hops;
 }
 
 void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_gradient *oracle,
@@ -121,17 +145,19 @@ void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_
         .rows_total = (uint64_t)problem->batch * problem->heads * shard.tokens,
         .keys_total = (uint64_t)problem->batch * problem->kv_heads * shard.tokens,
     };
-    uint64_t n = max_rows == 0 || max_rows > shard.tokens ? shard.tokens : max_rows;
-    if (n == 1 && shard.tokens > 1)
-        n = 2;
-    double t = check_queries(plan, &shard, oracle, state, d_q, n, report);
-    report->d_q.bound = unit(state) * (32.0 + 2.0 * t);
-    t = check_keys(plan, &shard, oracle, dtype, gradient, n, report);
-    double hops = dtype == RING_BF16 || dtype == RING_FP16 ? unit(dtype) * plan->n_ranks : 0.0;
-    report->d_k.bound = report->d_v.bound = unit(state) * (32.0 + 2.0 * t) + hops;
-    report->n_bad = is_bad(&report->d_q) + is_bad(&report->d_k) + is_bad(&report->d_v);
-
     size_t d = problem->head_dim;
+    struct rank_results results = {plan,
+                                   shard,
+                                   max_rows == 0 || max_rows > shard.tokens ? shard.tokens : max_rows,
+                                   state,
+                                   dtype,
+                                   d_q,
+                                   gradient,
+                                   (const char *)gradient + report->keys_total * d * ring_dtype_bytes(dtype)};
+    if (results.n == 1 && shard.tokens > 1)
+        results.n = 2;
+    check(&results, rank, results.n < shard.tokens, oracle, report);
+    report->n_bad = is_bad(&report->d_q) + is_bad(&report->d_k) + is_bad(&report->d_v);
     report->checksum = fnv1a(0xcbf29ce484222325u, d_q, report->rows_total * d * ring_dtype_bytes(state));
     report->checksum =
         fnv1a(report->checksum, gradient, 2 * report->keys_total * d * ring_dtype_bytes(dtype));

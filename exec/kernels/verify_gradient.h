@@ -28,8 +28,11 @@ struct verify_gradient_report {
 };
 
 /* Checks up to max_rows query rows of each (batch, head), and as many keys of each (batch, kv head), evenly
- * spread and always with the first and last (0: all). d_q as attention_d_q gives it, of type state; gradient
- * is the slot ring_plan_own_gradient_slot after the run: dK then dV, in the type in which they travel.
+ * spread and always with the first and last (0: all). Keys cost the oracle time that is quadratic in the
+ * sequence, once a kv head: so where only some are looked at, a rank takes the kv heads whose number is its
+ * own modulo the number of ranks (or of heads, if those are fewer), and all ranks together see every head.
+ * d_q as attention_d_q gives it, of type state; gradient is the slot ring_plan_own_gradient_slot after the
+ * run: dK then dV, in the type in which they travel.
  *
  * Bound on the relative Frobenius error of each tensor: u (32 + 2 T), T the largest scale * sum |q k| of the
  * pairs met, u = 2^-24 for fp32 state and 2^-53 for fp64; and for dK and dV in 16 bits the roundings of their

@@ -120,7 +120,7 @@ static void every_rank_of_a_right_ring_passes(void **state)
             assert_int_equal(all.rows_checked, 4 * tokens);
             assert_int_equal(all.keys_checked, 2 * tokens);
             assert_int_equal(some.rows_checked, 4 * 3);
-            assert_int_equal(some.keys_checked, 2 * 3);
+            assert_int_equal(some.keys_checked, 3); /* of one of the two kv heads */
             assert_true(all.checksum == some.checksum);
         }
         oracle_gradient_close(oracle);
