@@ -9,7 +9,7 @@
 struct type_draft {
     const char *source;
     enum model_mover mover;
-    double bytes_per_s, latency_s;
+    double bytes_per_s, latency_s, both_bytes_per_s;
     const struct config_node *classes;
 };
 
@@ -22,6 +22,10 @@ static const struct config_field type_fields[] = {
      .kind = CONFIG_QUANTITY,
      .offset = offsetof(struct type_draft, latency_s),
      .unit = CONFIG_SECONDS},
+    {.key = "both_ways",
+     .kind = CONFIG_QUANTITY,
+     .offset = offsetof(struct type_draft, both_bytes_per_s),
+     .unit = CONFIG_BYTES_PER_S},
     {.key = "classes", .kind = CONFIG_NODE, .offset = offsetof(struct type_draft, classes)},
     {.key = "moved_by",
      .kind = CONFIG_WORD,
@@ -91,6 +95,21 @@ static size_t read_classes(struct config_reader *reader, const struct config_nod
     return list->n;
 }
 
+/* A copy of n classes with another bandwidth (0: the same) and a part of the latency. */
+static const struct model_size_class *changed(struct config_reader *reader,
+                                              const struct model_size_class *classes, size_t n,
+                                              double bytes_per_s, double latency_part)
+{
+    struct model_size_class *copy = config_keep(reader, n, sizeof *copy);
+
+    for (size_t i = 0; i < n && copy; i++) {
+        copy[i] = classes[i];
+        copy[i].latency_s *= latency_part;
+        copy[i].bytes_per_s = bytes_per_s > 0 ? bytes_per_s : copy[i].bytes_per_s;
+    }
+    return copy;
+}
+
 static const struct config_link_type *read_type(struct config_graph *graph, const struct config_node *node,
                                                 const char *name)
 {
@@ -115,16 +134,46 @@ static const struct config_link_type *read_type(struct config_graph *graph, cons
                     name);
     else if ((full = config_keep(reader, 1, sizeof *full)))
         *full = (struct model_size_class){UINT64_MAX, draft.latency_s, draft.bytes_per_s};
-    struct model_size_class *half = config_keep(reader, n, sizeof *half);
     struct config_link_type *type = config_scratch(reader, 1, sizeof *type);
     if (!config_ok(reader))
         return NULL;
-    for (size_t i = 0; i < n; i++) {
-        half[i] = full[i];
-        half[i].latency_s /= 2;
+    *type = (struct config_link_type){
+        .name = config_keep_text(reader, name),
+        .mover = draft.mover,
+        .full = full,
+        .half = changed(reader, full, n, 0, 0.5),
+        .n_classes = n,
+    };
+    if (draft.both_bytes_per_s > 0) {
+        type->bare = changed(reader, full, n, 0, 0);
+        type->both_full = changed(reader, full, n, draft.both_bytes_per_s, 1);
+        type->both_half = changed(reader, full, n, draft.both_bytes_per_s, 0.5);
     }
-    *type = (struct config_link_type){name, draft.mover, full, half, n};
-    return type;
+    return config_ok(reader) ? type : NULL;
+}
+
+const struct config_link_type *config_make_link_type(struct config_graph *graph, const char *name,
+                                                     double bytes_per_s)
+{
+    struct model_size_class *classes = config_keep(graph->reader, 1, sizeof *classes);
+    struct config_link_type *type = config_scratch(graph->reader, 1, sizeof *type);
+
+    if (!config_ok(graph->reader))
+        return NULL;
+    *classes = (struct model_size_class){.up_to_bytes = UINT64_MAX, .bytes_per_s = bytes_per_s};
+    *type = (struct config_link_type){
+        .name = config_keep_text(graph->reader, name),
+        .mover = MODEL_MOVED_BY_WIRE,
+        .full = classes,
+        .half = classes,
+        .n_classes = 1,
+    };
+    return config_ok(graph->reader) ? type : NULL;
+}
+
+double config_link_bytes_per_s(const struct config_link_type *type)
+{
+    return type->full[type->n_classes - 1].bytes_per_s;
 }
 
 void config_read_link_types(struct config_graph *graph, const struct config_node *map)

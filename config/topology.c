@@ -20,6 +20,11 @@ static const struct config_field topology_fields[] = {
     {.key = "switches", .kind = CONFIG_NODE, .offset = offsetof(struct config_topology_draft, switches)},
     {.key = "cables", .kind = CONFIG_NODE, .offset = offsetof(struct config_topology_draft, cables)},
     {.key = "routes", .kind = CONFIG_NODE, .offset = offsetof(struct config_topology_draft, routes)},
+    {.key = "ties",
+     .kind = CONFIG_WORD,
+     .offset = offsetof(struct config_topology_draft, ties),
+     .words = model_ties_names,
+     .n_words = MODEL_N_TIES},
     {.key = "devices_forward",
      .kind = CONFIG_BOOL,
      .offset = offsetof(struct config_topology_draft, devices_forward)},
@@ -75,7 +80,7 @@ uint32_t config_add_vertex(struct config_graph *graph, const struct config_mark 
     if (!copy)
         return 0;
     uint32_t index = (uint32_t)topology->n_vertices++;
-    topology->vertices[index] = (struct model_vertex){.name = copy, .device = device};
+    topology->vertices[index] = (struct model_vertex){.name = copy, .device = device, .node = graph->node};
     topology->n_devices += device ? 1 : 0;
     if (topology->n_devices > CONFIG_MAX_DEVICES)
         config_fail(reader, mark, "too many devices, accepted: at most %d", CONFIG_MAX_DEVICES);
@@ -84,21 +89,24 @@ uint32_t config_add_vertex(struct config_graph *graph, const struct config_mark 
     return index;
 }
 
-void config_add_link(struct config_graph *graph, const struct config_mark *mark, uint32_t from, uint32_t to,
-                     const struct config_link_type *type, const struct model_size_class *classes)
+uint32_t config_add_switch(struct config_graph *graph, const struct config_mark *mark, const char *name,
+                           enum model_vertex_kind kind)
+{
+    uint32_t index = config_add_vertex(graph, mark, name, NULL);
+
+    if (config_ok(graph->reader))
+        graph->topology->vertices[index].kind = kind;
+    return index;
+}
+
+static void add_named_link(struct config_graph *graph, const struct config_mark *mark, const char *name,
+                           const struct model_link *link)
 {
     struct config_reader *reader = graph->reader;
     struct model_topology *topology = graph->topology;
-
-    if (!config_ok(reader))
-        return;
-    const char *name =
-        config_text(reader, "%s -> %s", topology->vertices[from].name, topology->vertices[to].name);
     const struct config_name *first = config_names_find(&graph->links, name);
-    if (from == to)
-        config_fail(reader, mark, "a cable from '%s' to itself, accepted: two different ends",
-                    topology->vertices[from].name);
-    else if (first)
+
+    if (first)
         config_fail(
             reader, mark,
             "link '%s' is there twice, first at line %u (accepted: once; more cables: more bandwidth)", name,
@@ -116,23 +124,103 @@ void config_add_link(struct config_graph *graph, const struct config_mark *mark,
     if (!copy)
         return;
     size_t index = topology->n_links++;
-    topology->links[index] = (struct model_link){
-        .name = copy,
+    topology->links[index] = *link;
+    topology->links[index].name = copy;
+    if (!config_names_put(&graph->links, copy, index, mark))
+        config_fail_memory(reader);
+}
+
+void config_add_link(struct config_graph *graph, const struct config_mark *mark, uint32_t from, uint32_t to,
+                     const struct config_link_type *type, const struct model_size_class *classes)
+{
+    struct config_reader *reader = graph->reader;
+    struct model_topology *topology = graph->topology;
+
+    if (!config_ok(reader))
+        return;
+    if (from == to) {
+        config_fail(reader, mark, "a cable from '%s' to itself, accepted: two different ends",
+                    topology->vertices[from].name);
+        return;
+    }
+    const struct model_link link = {
         .from = from,
         .to = to,
         .mover = type->mover,
         .classes = classes,
         .n_classes = type->n_classes,
+        .type = type->name,
     };
-    if (!config_names_put(&graph->links, copy, index, mark))
-        config_fail_memory(reader);
+    add_named_link(
+        graph, mark,
+        config_text(reader, "%s -> %s", topology->vertices[from].name, topology->vertices[to].name), &link);
+}
+
+/* Both directions cross one link in the middle, whose ends are vertices of their own. */
+static void add_limited_cable(struct config_graph *graph, const struct config_mark *mark, uint32_t a,
+                              uint32_t b, const struct config_link_type *type,
+                              const struct model_size_class *both)
+{
+    struct config_reader *reader = graph->reader;
+    struct model_topology *topology = graph->topology;
+
+    if (a == b || !config_ok(reader)) {
+        config_add_link(graph, mark, a, b, type, type->full);
+        return;
+    }
+    const char *first = topology->vertices[a].name, *second = topology->vertices[b].name;
+    const char *name = config_text(reader, "%s <-> %s", first, second);
+    uint32_t in = config_add_switch(graph, mark, config_text(reader, "%s~%s.in", first, second), MODEL_CABLE);
+    uint32_t out =
+        config_add_switch(graph, mark, config_text(reader, "%s~%s.out", first, second), MODEL_CABLE);
+    const struct model_link shared = {
+        .from = in,
+        .to = out,
+        .mover = type->mover,
+        .classes = both,
+        .n_classes = type->n_classes,
+        .type = type->name,
+    };
+    config_add_link(graph, mark, a, in, type, type->bare);
+    config_add_link(graph, mark, b, in, type, type->bare);
+    if (config_ok(reader))
+        add_named_link(graph, mark, name, &shared);
+    config_add_link(graph, mark, out, b, type, type->bare);
+    config_add_link(graph, mark, out, a, type, type->bare);
 }
 
 void config_add_cable(struct config_graph *graph, const struct config_mark *mark, uint32_t a, uint32_t b,
                       const struct config_link_type *type, const struct model_size_class *classes)
 {
+    if (type->bare) {
+        add_limited_cable(graph, mark, a, b, type, classes == type->half ? type->both_half : type->both_full);
+        return;
+    }
     config_add_link(graph, mark, a, b, type, classes);
     config_add_link(graph, mark, b, a, type, classes);
+}
+
+void *config_grown(struct config_reader *reader, void *array, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return array;
+    size_t larger = *room ? 2 * *room : 64;
+    void *moved = config_scratch(reader, larger, size);
+    if (!moved)
+        return NULL;
+    if (n > 0)
+        memcpy(moved, array, n * size);
+    *room = larger;
+    return moved;
+}
+
+const char *config_numbered(struct config_graph *graph, const char *prefix, const char *name, uint32_t index,
+                            uint32_t count)
+{
+    const char *dot = prefix[0] ? "." : "";
+
+    return count > 1 ? config_text(graph->reader, "%s%s%s%u", prefix, dot, name, index)
+                     : config_text(graph->reader, "%s%s%s", prefix, dot, name);
 }
 
 uint32_t config_find_vertex(struct config_graph *graph, const struct config_node *node, const char *what)
@@ -198,13 +286,12 @@ static void fini(void *topology)
 
 static void read_parts(struct config_graph *graph, const struct config_node *node)
 {
-    struct config_topology_draft draft = {.name = NULL};
+    struct config_topology_draft draft = {.ties = MODEL_N_TIES};
     struct config_reader *reader = graph->reader;
 
     config_read_fields(reader, node, "topology", topology_fields, CONFIG_N(topology_fields), &draft);
     graph->topology->name = copy_text(reader, draft.name);
     graph->topology->source = copy_text(reader, draft.source);
-    graph->topology->devices_forward = draft.devices_forward;
     graph->topology->share_devices = draft.share_devices;
     if (draft.links)
         config_read_link_types(graph, draft.links);
@@ -213,6 +300,10 @@ static void read_parts(struct config_graph *graph, const struct config_node *nod
     else if (draft.fabric && config_ok(reader))
         config_fail(reader, &draft.fabric->mark,
                     "a fabric without nodes, accepted: beside 'nodes' with nics");
+    graph->node = 0;
+    if (draft.ties != MODEL_N_TIES) /* what the file says beats what the fabric likes */
+        graph->topology->ties = draft.ties;
+    graph->topology->devices_forward |= draft.devices_forward;
     config_read_vertices(graph, &draft);
     if (draft.cables)
         config_read_cables(graph, draft.cables);

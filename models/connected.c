@@ -78,16 +78,6 @@ static bool has_hub(struct reach *reach)
     return false;
 }
 
-static void index_against(const struct model_topology *topology, uint32_t *first, uint32_t *links)
-{
-    for (size_t i = 0; i < topology->n_links; i++)
-        first[topology->links[i].to + 2]++;
-    for (size_t v = 2; v <= topology->n_vertices; v++)
-        first[v] += first[v - 1];
-    for (size_t i = 0; i < topology->n_links; i++)
-        links[first[topology->links[i].to + 1]++] = (uint32_t)i;
-}
-
 static enum ring_status try_hub(const struct model_topology *topology, bool *found, struct ring_error *error)
 {
     uint32_t *first = calloc(topology->n_vertices + 2, sizeof *first);
@@ -97,7 +87,7 @@ static enum ring_status try_hub(const struct model_topology *topology, bool *fou
     enum ring_status status = RING_OK;
 
     if (first && links && queue && seen) {
-        index_against(topology, first, links);
+        model_index_against(topology, first, links);
         struct reach reach = {topology, first, links, queue, seen};
         *found = has_hub(&reach);
     } else {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Routing: explicit routes first, else the fewest links. A breadth-first search that looks at links in file
- * order finds, among equally short routes, the one whose first link that differs comes first in the file. */
+ * order finds, among equally short routes, the one whose first link that differs comes first in the file.
+ * Where the destination breaks ties, the search only counts links, and the route is picked on the way back.
+ */
 #include "models/route.h"
 
 #include <stdlib.h>
@@ -45,6 +47,32 @@ static const struct model_route *explicit_route(const struct model_router *route
     return compare_ends(route, from, to) == 0 ? route : NULL;
 }
 
+static void number_devices(const struct model_router *router)
+{
+    const struct model_topology *topology = router->topology;
+
+    for (size_t i = 0; i < topology->n_devices; i++)
+        router->number[topology->devices[i]] = (uint32_t)i;
+    model_index_against(topology, router->in_first, router->in_links);
+}
+
+static bool prepare_ties(struct model_router *router)
+{
+    const struct model_topology *topology = router->topology;
+    size_t n = topology->n_vertices + 1;
+
+    if (topology->ties == MODEL_TIES_FIRST)
+        return true;
+    router->steps = malloc(n * sizeof *router->steps);
+    router->number = calloc(n, sizeof *router->number);
+    router->in_first = calloc(n + 1, sizeof *router->in_first);
+    router->in_links = malloc((topology->n_links + 1) * sizeof *router->in_links);
+    if (!router->steps || !router->number || !router->in_first || !router->in_links)
+        return false;
+    number_devices(router);
+    return true;
+}
+
 enum ring_status model_router_init(struct model_router *router, const struct model_topology *topology,
                                    struct ring_error *error)
 {
@@ -59,7 +87,8 @@ enum ring_status model_router_init(struct model_router *router, const struct mod
         .path = malloc(n * sizeof *router->path),
         .routes = malloc((topology->n_routes + 1) * sizeof *router->routes),
     };
-    if (!router->reached || !router->by_link || !router->queue || !router->path || !router->routes) {
+    if (!router->reached || !router->by_link || !router->queue || !router->path || !router->routes ||
+        !prepare_ties(router)) {
         model_router_fini(router);
         return ring_fail(error, RING_NO_MEMORY, "out of memory for routes among %zu vertices",
                          topology->n_vertices);
@@ -76,6 +105,10 @@ void model_router_fini(struct model_router *router)
     free(router->reached);
     free(router->by_link);
     free(router->queue);
+    free(router->steps);
+    free(router->number);
+    free(router->in_first);
+    free(router->in_links);
     free(router->path);
     free(router->routes);
     *router = (struct model_router){.topology = NULL};
@@ -91,6 +124,8 @@ static void begin_search(struct model_router *router, uint32_t source)
     router->source = source;
     router->reached[source] = router->search;
     router->queue[0] = source;
+    if (router->steps)
+        router->steps[source] = 0;
     router->queue_head = 0;
     router->queue_tail = 1;
 }
@@ -110,6 +145,8 @@ static void expand_next(struct model_router *router)
             continue;
         router->reached[to] = router->search;
         router->by_link[to] = link;
+        if (router->steps)
+            router->steps[to] = router->steps[vertex] + 1;
         router->queue[router->queue_tail++] = to;
     }
 }
@@ -121,6 +158,32 @@ static bool search_for(struct model_router *router, uint32_t from, uint32_t to)
     while (router->reached[to] != router->search && router->queue_head < router->queue_tail)
         expand_next(router);
     return router->reached[to] == router->search;
+}
+
+/* Whether a shortest route from the source may come to `at` by this link. */
+static bool is_last_step(const struct model_router *router, uint32_t link, uint32_t at)
+{
+    const struct model_topology *topology = router->topology;
+    uint32_t from = topology->links[link].from;
+
+    return router->reached[from] == router->search && router->steps[from] + 1 == router->steps[at] &&
+           (!topology->vertices[from].device || from == router->source || topology->devices_forward);
+}
+
+/* The link by which the route to a device with that number comes to `at`. */
+static uint32_t spread_link(const struct model_router *router, uint32_t at, uint32_t *number)
+{
+    uint32_t n = 0, pick = 0;
+
+    for (uint32_t i = router->in_first[at]; i < router->in_first[at + 1]; i++)
+        n += is_last_step(router, router->in_links[i], at);
+    if (n > 1 && !router->topology->vertices[at].device) {
+        pick = *number % n;
+        *number /= n;
+    }
+    for (uint32_t i = router->in_first[at];; i++)
+        if (is_last_step(router, router->in_links[i], at) && pick-- == 0)
+            return router->in_links[i];
 }
 
 bool model_router_reaches(struct model_router *router, uint32_t from_vertex, uint32_t to_vertex)
@@ -144,8 +207,9 @@ enum ring_status model_router_find(struct model_router *router, uint32_t from_ve
                          topology->vertices[from_vertex].name, topology->vertices[to_vertex].name,
                          topology->devices_forward ? "" : " through switches (devices do not forward)");
     size_t n = 0;
-    for (uint32_t at = to_vertex; at != from_vertex; at = topology->links[router->by_link[at]].from)
-        router->path[n++] = router->by_link[at];
+    uint32_t number = router->number ? router->number[to_vertex] : 0;
+    for (uint32_t at = to_vertex; at != from_vertex; at = topology->links[router->path[n++]].from)
+        router->path[n] = router->steps ? spread_link(router, at, &number) : router->by_link[at];
     for (size_t i = 0; i < n / 2; i++) {
         uint32_t link = router->path[i];
         router->path[i] = router->path[n - 1 - i];

@@ -15,8 +15,12 @@ struct model_router {
     uint32_t *by_link;                     /* [n_vertices] the link by which */
     uint32_t *queue;                       /* [n_vertices] reached, in order */
     uint32_t queue_head, queue_tail;
-    uint32_t *path;   /* [n_vertices] links of the last answer */
-    uint32_t *routes; /* [n_routes] explicit routes, by their ends */
+    /* where ties are broken by the destination; NULL otherwise */
+    uint32_t *steps;               /* [n_vertices] links from the source */
+    uint32_t *number;              /* [n_vertices] of a device among all */
+    uint32_t *in_first, *in_links; /* adjacency against the links */
+    uint32_t *path;                /* [n_vertices] links of the last answer */
+    uint32_t *routes;              /* [n_routes] explicit routes, by their ends */
 };
 
 enum ring_status model_router_init(struct model_router *router, const struct model_topology *topology,
@@ -29,5 +33,8 @@ enum ring_status model_router_find(struct model_router *router, uint32_t from_ve
 
 /* The same, only whether there is one. */
 bool model_router_reaches(struct model_router *router, uint32_t from_vertex, uint32_t to_vertex);
+
+/* The adjacency against the links: first [n_vertices + 2], zeroed, links [n_links]; in file order. */
+void model_index_against(const struct model_topology *topology, uint32_t *first, uint32_t *links);
 
 #endif

@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/route.h"
+
 #define MODEL_NAME(name, text) text,
 const char *const model_mover_names[MODEL_N_MOVERS] = {MODEL_MOVERS(MODEL_NAME)};
+const char *const model_vertex_kind_names[MODEL_N_VERTEX_KINDS] = {MODEL_VERTICES(MODEL_NAME)};
+const char *const model_ties_names[MODEL_N_TIES] = {MODEL_TIES(MODEL_NAME)};
 #undef MODEL_NAME
 
 static enum ring_status check_classes(const struct model_link *link, struct ring_error *error)
@@ -130,6 +134,16 @@ enum ring_status model_topology_index(struct model_topology *topology, struct ri
     for (size_t i = 0; i < n_links; i++)
         topology->out_links[first[topology->links[i].from + 1]++] = (uint32_t)i;
     return RING_OK;
+}
+
+void model_index_against(const struct model_topology *topology, uint32_t *first, uint32_t *links)
+{
+    for (size_t i = 0; i < topology->n_links; i++)
+        first[topology->links[i].to + 2]++;
+    for (size_t v = 2; v <= topology->n_vertices; v++)
+        first[v] += first[v - 1];
+    for (size_t i = 0; i < topology->n_links; i++)
+        links[first[topology->links[i].to + 1]++] = (uint32_t)i;
 }
 
 void model_topology_fini(struct model_topology *topology)
