@@ -4,6 +4,8 @@
  * the same bits. */
 #include <math.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/exec/ring_turn.h"
 #include "tests/support/cmocka_all.h"
@@ -192,6 +194,36 @@ static void gradients_that_travel_in_bf16_are_rounded_at_each_hop(void **state)
     ring_turn_close(&turn);
 }
 
+static void a_shared_dq_carries_a_childs_work_to_its_parent(void **state)
+{
+    enum { N = 20 * 8 };
+    struct ring_plan_spec spec = ring_turn_spec(1, 20, 1, 1, 8, RING_FP32);
+    struct ring_turn alone;
+    struct attention *attention;
+    struct ring_error error;
+    (void)state;
+    ring_turn_open(&alone, &spec, "auto", &noise);
+    ring_turn_run(&alone);
+    assert_int_equal(attention_open(&attention, &alone.plan, 0, alone.kernel, alone.q[0], true, &error),
+                     RING_OK);
+    assert_int_equal(attention_open_backward(attention, alone.d_out[0], &error), RING_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct attention *own = alone.attention[0];
+        alone.attention[0] = attention;
+        ring_turn_run(&alone);
+        alone.attention[0] = own;
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_memory_equal(attention_d_q(attention), attention_d_q(alone.attention[0]), N * sizeof(float));
+    attention_close(attention);
+    ring_turn_close(&alone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +237,7 @@ int main(void)
         cmocka_unit_test(the_same_ring_twice_has_the_same_bits),
         cmocka_unit_test(a_backward_pass_after_a_prefill_has_the_bits_of_both_passes),
         cmocka_unit_test(gradients_that_travel_in_bf16_are_rounded_at_each_hop),
+        cmocka_unit_test(a_shared_dq_carries_a_childs_work_to_its_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
