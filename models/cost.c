@@ -1,34 +1,55 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums over a whole plan: bytes of each hop and link, lower bounds of the time, memory of a rank. */
+ * Sums over a whole plan: bytes of each hop and link, lower bounds of the time, and the bandwidth that hides
+ * its messages. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "models/price.h"
+#include "models/pattern.h"
+#include "models/sides.h"
 
-/* Regular schedules need no walk over every rank's every step: rank 0 tells at
- * which steps blocks move, and the block in hand tells how large they are. */
-static enum ring_status count_regular(struct model_ring *ring, struct ring_error *error)
+/* Patterns of a regular plan in which each rank sends to one; NULL if it is not that (or there is no memory).
+ */
+static struct model_pattern *read_patterns(const struct model_ring *ring)
 {
     const struct ring_plan *plan = ring->plan;
-    double *block_bytes = malloc(plan->n_ranks * sizeof *block_bytes);
+    struct model_pattern *patterns = NULL;
 
-    if (!block_bytes)
+    if (plan->kind->block && (plan->n_ranks == 1 || ring->hop_first[plan->n_ranks] == plan->n_ranks))
+        patterns = malloc(plan->n_steps * sizeof *patterns);
+    if (patterns && model_patterns_read(plan, patterns))
+        return patterns;
+    free(patterns);
+    return NULL;
+}
+
+/* Regular schedules need no walk over every rank's every step: the pattern tells at which steps what moves,
+ * and the block in hand how large it is. */
+static enum ring_status count_regular(struct model_ring *ring, const struct model_pattern *patterns,
+                                      struct ring_error *error)
+{
+    const struct ring_plan *plan = ring->plan;
+    double(*bytes)[2] = malloc(plan->n_ranks * sizeof *bytes); /* of a block, of its gradient */
+
+    if (!bytes)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " blocks", plan->n_ranks);
-    for (uint32_t block = 0; block < plan->n_ranks; block++)
-        block_bytes[block] = (double)ring_plan_block_bytes(plan, block);
-    for (uint32_t s = 0; s < plan->n_steps; s++) {
-        struct ring_plan_step step;
-        ring_plan_step(plan, 0, s, &step);
-        for (uint32_t rank = 0; rank < plan->n_ranks && step.n_sends > 0; rank++)
-            ring->hops[ring->hop_first[rank]].bytes += block_bytes[plan->kind->block(plan, rank, s)];
+    for (uint32_t block = 0; block < plan->n_ranks; block++) {
+        bytes[block][0] = (double)ring_plan_payload_bytes(plan, RING_KV, block);
+        bytes[block][1] = (double)ring_plan_payload_bytes(plan, RING_GRADIENT, block);
     }
-    free(block_bytes);
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct model_pattern *pattern = &patterns[i];
+        for (uint32_t rank = 0; rank < plan->n_ranks && pattern->moves_kv; rank++)
+            ring->hops[rank].bytes += bytes[plan->kind->block(plan, rank, pattern->s)][0];
+        for (uint32_t rank = 0; rank < plan->n_ranks && pattern->moves_gradient; rank++)
+            ring->hops[rank].bytes += bytes[plan->kind->block(plan, rank, pattern->s - 1)][1];
+    }
+    free(bytes);
     return RING_OK;
 }
 
-/* Two messages on one hop at the same time share its links. */
+/* More messages on one hop at the same time than the recurrence can share out. */
 static void note_sharing(struct model_ring *ring, const struct model_hop *hop)
 {
     if (ring->shared || hop->n_links == 0)
@@ -53,9 +74,11 @@ static enum ring_status count_steps(struct model_ring *ring, struct ring_error *
                                      ", which is not one of its targets",
                                      plan->kind->name, rank, step.sends[i].peer, s);
                 ring->hops[hop - ring->hops].bytes += (double)step.sends[i].bytes;
+                uint32_t n_together = 0;
                 for (uint32_t j = 0; j < i; j++)
-                    if (step.sends[j].peer == step.sends[i].peer)
-                        note_sharing(ring, hop);
+                    n_together += step.sends[j].peer == step.sends[i].peer;
+                if (n_together > 1)
+                    note_sharing(ring, hop);
             }
         }
     return RING_OK;
@@ -64,12 +87,13 @@ static enum ring_status count_steps(struct model_ring *ring, struct ring_error *
 enum ring_status model_ring_count_bytes(struct model_ring *ring, struct ring_error *error)
 {
     uint32_t n_ranks = ring->plan->n_ranks, n_hops = ring->hop_first[n_ranks];
-    bool regular = model_is_regular(ring->plan) && n_hops == n_ranks;
 
     ring->link_bytes = calloc(ring->topology->n_links + 1, sizeof *ring->link_bytes);
     if (!ring->link_bytes)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for %zu links", ring->topology->n_links);
-    enum ring_status status = regular ? count_regular(ring, error) : count_steps(ring, error);
+    struct model_pattern *patterns = read_patterns(ring);
+    enum ring_status status = patterns ? count_regular(ring, patterns, error) : count_steps(ring, error);
+    free(patterns);
     for (uint32_t h = 0; h < n_hops; h++)
         for (uint32_t i = 0; i < ring->hops[h].n_links; i++)
             ring->link_bytes[ring->hops[h].links[i]] += ring->hops[h].bytes;
@@ -82,27 +106,58 @@ void model_ring_link_bytes(const struct model_ring *ring, double *bytes)
         bytes[i] = ring->link_bytes[i];
 }
 
-/* Computing of one rank over the whole plan. A shape is priced when it differs from the last one. */
-static double rank_compute_s(const struct model_ring *ring, uint32_t rank)
+/* Computing of each rank over the whole plan, added to sums_s. */
+static void add_up_regular(const struct model_ring *ring, const struct model_pattern *patterns,
+                           struct model_sides *sides, double *sums_s)
 {
     const struct ring_plan *plan = ring->plan;
-    struct ring_work last = {.visible_pairs = 0}, work;
-    struct ring_plan_step step;
-    double last_s = 0, sum_s = 0;
 
-    for (uint32_t s = 0; s < plan->n_steps; s++) {
-        if (model_is_regular(plan)) {
-            work = ring_plan_work(plan, rank, plan->kind->block(plan, rank, s));
-        } else {
-            ring_plan_step(plan, rank, s, &step);
-            work = step.computes ? step.work : (struct ring_work){.visible_pairs = 0};
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct model_pattern *pattern = &patterns[i];
+        bool backward = pattern->job == RING_JOB_BACKWARD;
+        if (pattern->job != sides->job)
+            model_sides_turn(sides, pattern->job);
+        for (uint32_t rank = 0; rank < plan->n_ranks && pattern->works; rank++) {
+            uint32_t block = plan->kind->block(plan, rank, pattern->s);
+            double block_s = model_sides_block_s(sides, rank, block);
+            sums_s[rank] += block_s;
+            if (block_s > 0 && backward)
+                sums_s[rank] += model_adding_s(ring, rank, model_add_bytes(plan, block, pattern->first)) +
+                                (pattern->first ? model_prices_prepare_s(sides->prices, rank) : 0);
         }
-        if (work.q_tokens != last.q_tokens || work.k_tokens != last.k_tokens ||
-            work.visible_pairs != last.visible_pairs) {
-            last = work;
-            last_s = model_ring_block_s(ring, rank, &work);
+    }
+}
+
+/* The busiest rank of a regular plan; negative if it is not one, or there is no memory. */
+static double regular_compute_s(const struct model_ring *ring)
+{
+    struct model_pattern *patterns = read_patterns(ring);
+    double *sums_s = calloc(ring->plan->n_ranks, sizeof *sums_s), most_s = -1;
+    struct model_prices prices;
+    struct model_sides sides;
+
+    if (patterns && sums_s && model_prices_init(&prices, ring, NULL) == RING_OK) {
+        if (model_sides_init(&sides, &prices, NULL) == RING_OK) {
+            add_up_regular(ring, patterns, &sides, sums_s);
+            for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++)
+                most_s = fmax(most_s, sums_s[rank]);
+            model_sides_fini(&sides);
         }
-        sum_s += last_s;
+        model_prices_fini(&prices);
+    }
+    free(patterns);
+    free(sums_s);
+    return most_s;
+}
+
+static double rank_compute_s(const struct model_ring *ring, uint32_t rank)
+{
+    struct ring_plan_step step;
+    double sum_s = 0;
+
+    for (uint32_t s = 0; s < ring->plan->n_steps; s++) {
+        ring_plan_step(ring->plan, rank, s, &step);
+        sum_s += model_ring_step_s(ring, rank, &step) + model_ring_add_s(ring, rank, &step);
     }
     return sum_s;
 }
@@ -110,10 +165,13 @@ static double rank_compute_s(const struct model_ring *ring, uint32_t rank)
 struct model_bound model_ring_bound(const struct model_ring *ring)
 {
     struct model_bound bound = {.compute_s = 0};
+    double busiest_s = 0;
     uint32_t n_ranks = ring->plan->n_ranks, n_hops = ring->hop_first[n_ranks];
 
-    for (uint32_t rank = 0; rank < n_ranks; rank++)
-        bound.compute_s = fmax(bound.compute_s, rank_compute_s(ring, rank));
+    bound.compute_s = regular_compute_s(ring);
+    for (uint32_t rank = 0; rank < n_ranks && bound.compute_s < 0; rank++)
+        busiest_s = fmax(busiest_s, rank_compute_s(ring, rank));
+    bound.compute_s = fmax(bound.compute_s, busiest_s);
     for (uint32_t h = 0; h < n_hops; h++) {
         const struct model_hop *hop = &ring->hops[h];
         if (hop->bytes > 0)
@@ -125,22 +183,42 @@ struct model_bound model_ring_bound(const struct model_ring *ring)
     return bound;
 }
 
-struct model_memory model_ring_memory(const struct ring_plan *plan, uint32_t rank)
-{
-    const struct ring_problem *problem = &plan->problem;
-    uint64_t rows = ring_layout_shard(&plan->layout, rank).tokens * problem->batch * problem->heads;
-    uint64_t wide = problem->dtype == RING_FP64 ? 8 : 4; /* bytes of an accumulator */
-    struct model_memory memory = {
-        .q_bytes = rows * problem->head_dim * ring_dtype_bytes(problem->dtype),
-        .kv_bytes = ring_plan_slot_bytes(plan, rank, RING_HOME_SLOT),
-        .out_bytes = rows * problem->head_dim * ring_dtype_bytes(problem->dtype),
-        .state_bytes = rows * (problem->head_dim + UINT64_C(2)) * wide,
-        .lse_bytes = rows * wide,
-    };
+/* What one step moves, and how long there is for it. */
+struct window {
+    double bytes, latency_s, compute_s;
+};
 
-    for (uint32_t slot = RING_HOME_SLOT + 1; slot < plan->n_slots; slot++)
-        memory.buffer_bytes += ring_plan_slot_bytes(plan, rank, slot);
-    memory.total_bytes = memory.q_bytes + memory.kv_bytes + memory.buffer_bytes + memory.out_bytes +
-                         memory.state_bytes + memory.lse_bytes;
-    return memory;
+static struct window look_at_step(const struct model_ring *ring, uint32_t s, enum ring_job job)
+{
+    struct window window = {.bytes = 0};
+    struct ring_plan_step step;
+
+    for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++) {
+        double bytes = 0;
+        ring_plan_step(ring->plan, rank, s, &step);
+        if (step.job != job)
+            break; /* all ranks are in the same pass */
+        for (uint32_t i = 0; i < step.n_sends; i++) {
+            const struct model_hop *hop = model_ring_hop(ring, rank, step.sends[i].peer);
+            bytes += (double)step.sends[i].bytes;
+            window.latency_s = fmax(window.latency_s, hop->latency_s);
+        }
+        window.bytes = fmax(window.bytes, bytes);
+        window.compute_s = fmax(window.compute_s, model_ring_step_s(ring, rank, &step));
+    }
+    return window;
+}
+
+double model_ring_crossover(const struct model_ring *ring, enum ring_pass pass)
+{
+    enum ring_job job = pass == RING_PASS_BACKWARD ? RING_JOB_BACKWARD : RING_JOB_FORWARD;
+    double needed = 0;
+
+    for (uint32_t s = 0; s < ring->plan->n_steps; s++) {
+        struct window window = look_at_step(ring, s, job);
+        double time_s = window.compute_s - window.latency_s;
+        if (window.bytes > 0 && window.compute_s > 0)
+            needed = fmax(needed, time_s > 0 ? window.bytes / time_s : INFINITY);
+    }
+    return needed;
 }

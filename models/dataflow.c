@@ -52,6 +52,17 @@ void model_wake(struct machine *machine, uint32_t rank)
     machine->queue[at < machine->plan->n_ranks ? at : at - machine->plan->n_ranks] = rank;
 }
 
+static double compute_s(struct machine *machine, uint32_t rank, const struct ring_plan_step *step)
+{
+    struct model_prices *prices = &machine->play->prices;
+
+    if (!step->computes)
+        return 0;
+    double block_s = model_prices_block_s(prices, rank, step->job, &step->work);
+    return step->job == RING_JOB_BACKWARD && step->first ? block_s + model_prices_prepare_s(prices, rank)
+                                                         : block_s;
+}
+
 static enum ring_status post_all(struct machine *machine, uint32_t rank)
 {
     struct rank_state *state = &machine->ranks[rank];
@@ -64,9 +75,9 @@ static enum ring_status post_all(struct machine *machine, uint32_t rank)
         status = model_mail_post_receive(machine, rank, &step->receives[i]);
     for (uint32_t i = 0; i < step->n_sends && status == RING_OK; i++)
         status = model_mail_post_send(machine, rank, &step->sends[i]);
-    state->computed_s = state->begin_s;
-    if (step->computes)
-        state->computed_s += model_prices_block_s(&machine->play->prices, rank, &step->work);
+    for (uint32_t i = 0; i < step->n_sends && status == RING_OK; i++)
+        status = model_mail_let_go(machine, rank, &step->sends[i]);
+    state->computed_s = state->begin_s + compute_s(machine, rank, step);
     state->parts =
         (struct ring_parts){.begin_s = state->begin_s, .compute_s = state->computed_s - state->begin_s};
     return status;
@@ -85,6 +96,9 @@ static void end_step(struct machine *machine, uint32_t rank)
     struct rank_state *state = &machine->ranks[rank];
     struct ring_parts *total = &machine->play->totals[rank];
 
+    double add_s = model_ring_add_s(machine->play->ring, rank, &machine->steps[rank]);
+    state->now_s += add_s;
+    state->parts.compute_s += add_s;
     state->parts.end_s = state->now_s;
     total->compute_s += state->parts.compute_s;
     total->transfer_s += state->parts.transfer_s;
@@ -181,8 +195,8 @@ static enum ring_status deadlock(struct machine *machine)
         bool receiving = state->phase == RECEIVING;
         uint32_t slot = receiving ? step->await_receive_slots[state->next_wait]
                                   : step->await_send_slots[state->next_wait];
-        const struct flow *flow =
-            &machine->flows[receiving ? inbox_of(machine, rank, slot)->hop : *outbox_of(machine, rank, slot)];
+        const struct flow *flow = &machine->flows[receiving ? inbox_of(machine, rank, slot)->hop
+                                                            : *outbox_of(machine, rank, slot) / MAX_PARCELS];
         int n = snprintf(list + used, sizeof list - used,
                          "%srank %" PRIu32 " waits %s rank %" PRIu32 " at hop %" PRIu32, used ? ", " : "",
                          rank, receiving ? "for a block of" : "to be rid of a block for",
@@ -201,7 +215,7 @@ enum ring_status model_play_dataflow(struct model_play *play, struct ring_error 
     enum ring_status status = allocate(&machine);
     for (uint32_t rank = 0; rank < n_ranks && status == RING_OK; rank++)
         model_wake(&machine, rank);
-    while (status == RING_OK && machine.n_queued > 0) {
+    while (status == RING_OK && (machine.n_queued > 0 || model_mail_settle_earliest(&machine))) {
         uint32_t rank = machine.queue[machine.queue_head];
         machine.queue_head = machine.queue_head + 1 == n_ranks ? 0 : machine.queue_head + 1;
         machine.n_queued--;

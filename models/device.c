@@ -171,14 +171,22 @@ static enum ring_status no_curve(const struct model_device *device, const struct
                      list[0] ? list : "no curves at all");
 }
 
-/* Reading and writing the running output once more for each block: 0 where the kernel does it itself. */
+double model_device_stream_s(const struct model_device *device, double bytes)
+{
+    return device->memory_bytes_per_s > 0 ? bytes / device->memory_bytes_per_s : 0;
+}
+
+/* Reading and writing the running output, or dQ, once more for each block: 0 where the kernel does it itself.
+ */
 static double price_merge(const struct model_device *device, const struct ring_problem *problem,
-                          const struct ring_work *work)
+                          enum ring_pass pass, const struct ring_work *work)
 {
     if (device->merge_bytes_per_element <= 0)
         return 0;
     double elements = (double)problem->batch * problem->heads * (double)work->q_tokens * problem->head_dim;
-    return elements * device->merge_bytes_per_element / device->memory_bytes_per_s;
+    double bytes_per_element =
+        pass == RING_PASS_FORWARD ? device->merge_bytes_per_element : 8.0 + ring_dtype_bytes(problem->dtype);
+    return model_device_stream_s(device, elements * bytes_per_element);
 }
 
 enum ring_status model_device_block(const struct model_device *device, const struct ring_problem *problem,
@@ -202,7 +210,7 @@ enum ring_status model_device_block(const struct model_device *device, const str
 
     cost->launch_s = device->step_s;
     cost->kernel_s = cost->flops / cost->rate_flop_per_s;
-    cost->merge_s = pass == RING_PASS_FORWARD ? price_merge(device, problem, work) : 0;
+    cost->merge_s = price_merge(device, problem, pass, work);
     cost->total_s = cost->launch_s + cost->kernel_s + cost->merge_s;
     return RING_OK;
 }

@@ -36,14 +36,18 @@ struct model_device {
     double peak_flop_per_s[RING_N_DTYPES]; /* dense matrix peak, 0: unknown */
     double step_s;                         /* host and launch time of each step that computes */
     double merge_bytes_per_element; /* memory traffic of folding a block's output into the running one, per
-                                       output element (q_tokens * heads * head_dim); 0: fused in the kernel */
+                                       output element (q_tokens * heads * head_dim); 0: the kernel carries the
+                                       running output (and dQ) itself */
     const struct model_curve *curves;
     size_t n_curves;
 };
 
-/* Seconds of one block on one device; total_s is the sum of the three before it. */
+/* Seconds of one block on one device; total_s is the sum of the four before it. */
 struct model_block_cost {
-    double launch_s, kernel_s, merge_s, total_s;
+    double launch_s, kernel_s;
+    double merge_s;   /* folding in: the block's output or dQ; of an addition, dK and dV */
+    double prepare_s; /* of the first block of a backward pass: delta */
+    double total_s;
     double flops;
     double rate_flop_per_s;          /* of the kernel alone */
     const struct model_curve *curve; /* where the rate is from; NULL if there was nothing to compute */
@@ -61,10 +65,16 @@ enum ring_status model_device_check(const struct model_device *device, struct ri
 /* Time of a block's work for all heads and the batch, pass forward or backward. work.visible_pairs 0 costs 0.
  * The rate is bilinear in log2 of the block's shape, clamped at the ends of the curve. The curve is one of
  * the pass and the dtype (fp16 and bf16 serve for each other), of the block's kind (cut by the mask or full)
- * if there is one, then of the nearest head_dim. The merge touches the queries that see the block and belongs
- * to the forward pass. RING_BAD_INPUT, saying what the device has, if no curve serves. */
+ * if there is one, then of the nearest head_dim. The merge touches the queries that see the block: the
+ * device's figure forward, and where that is not 0, backward 8 bytes and the dtype's for each element of dQ
+ * (fp32 read and written, the block's own read). RING_BAD_INPUT, saying what the device has, if no curve
+ * serves. */
 enum ring_status model_device_block(const struct model_device *device, const struct ring_problem *problem,
                                     enum ring_pass pass, const struct ring_work *work,
                                     struct model_block_cost *cost, struct ring_error *error);
+
+/* Seconds of so many bytes of memory traffic, read or written; 0 where the device does not say its bandwidth.
+ */
+double model_device_stream_s(const struct model_device *device, double bytes);
 
 #endif

@@ -22,6 +22,28 @@ enum ring_status model_play_dataflow(struct model_play *play, struct ring_error 
 /* RING_UNSUPPORTED, without a line, if this plan's steps are not of the pattern that a sweep can follow. */
 enum ring_status model_play_regular(struct model_play *play, struct ring_error *error);
 
+/* Two messages on one hop that nothing else uses: alone a message has all of the bandwidth, together each has
+ * half (the fair share), until the shorter one is through. moved_s: when each has moved. Since when they may:
+ * movable_s. */
+static inline void model_share_hop(double bytes_per_s, const double movable_s[2], const double bytes[2],
+                                   double moved_s[2])
+{
+    int first = movable_s[1] < movable_s[0], second = !first;
+    double alone_s = movable_s[first] + bytes[first] / bytes_per_s;
+
+    if (alone_s <= movable_s[second]) {
+        moved_s[first] = alone_s;
+        moved_s[second] = movable_s[second] + bytes[second] / bytes_per_s;
+        return;
+    }
+    double left = bytes[first] - (movable_s[second] - movable_s[first]) * bytes_per_s;
+    double shorter = left < bytes[second] ? left : bytes[second];
+    double shorter_s = movable_s[second] + 2 * shorter / bytes_per_s;
+    double longer_s = movable_s[second] + (left + bytes[second]) / bytes_per_s;
+    moved_s[first] = left <= bytes[second] ? shorter_s : longer_s;
+    moved_s[second] = left < bytes[second] ? longer_s : shorter_s;
+}
+
 /* Adds what a wait from begin_s to end_s on a message was: nothing while the device computed (until
  * computed_s), then wait until the message could move at movable_s, then transfer. */
 static inline void model_account_wait(double begin_s, double end_s, double movable_s, double computed_s,
@@ -34,6 +56,14 @@ static inline void model_account_wait(double begin_s, double end_s, double movab
     split_s = split_s < to_s ? split_s : to_s;
     *wait_s += split_s - from_s;
     *transfer_s += to_s - split_s;
+}
+
+/* A wait from *now_s on, which it takes to its end. */
+static inline void model_wait_for(double *now_s, double end_s, double movable_s, double computed_s,
+                                  struct ring_parts *parts)
+{
+    model_account_wait(*now_s, end_s, movable_s, computed_s, &parts->wait_s, &parts->transfer_s);
+    *now_s = end_s > *now_s ? end_s : *now_s;
 }
 
 #endif

@@ -13,6 +13,7 @@ struct model_prices {
     const struct model_ring *ring; /* borrowed */
     /* the last shape of each rank: most ranks see one shape for many steps */
     struct ring_work *last_work; /* [n_ranks] */
+    enum ring_job *last_job;
     double *last_s;
     /* all shapes, open addressing */
     struct model_price_entry *entries;
@@ -23,17 +24,18 @@ enum ring_status model_prices_init(struct model_prices *prices, const struct mod
                                    struct ring_error *error);
 void model_prices_fini(struct model_prices *prices);
 
-/* model_ring_block_s. */
-double model_prices_block_s(struct model_prices *prices, uint32_t rank, const struct ring_work *work);
+/* model_ring_task_s of a forward or backward job, but for what the first of a backward pass prepares; and
+ * that. */
+double model_prices_block_s(struct model_prices *prices, uint32_t rank, enum ring_job job,
+                            const struct ring_work *work);
+double model_prices_prepare_s(const struct model_prices *prices, uint32_t rank);
 
-/* Whether kind->block tells all that there is to know of a step, see struct ring_plan_kind. */
-static inline bool model_is_regular(const struct ring_plan *plan)
-{
-    return plan->kind->block && plan->pass == RING_PASS_FORWARD;
-}
+/* The two halves of an addition's price: memory traffic, and its seconds on that rank's device. */
+double model_add_bytes(const struct ring_plan *plan, uint32_t block, bool begins);
+double model_adding_s(const struct model_ring *ring, uint32_t rank, double bytes);
 
 /* Fills hops[].bytes and link_bytes by walking over the plan; part of model_ring_init. Sets ring->shared
- * where a plan puts two messages on one hop at once. */
+ * where a plan puts more than two messages on one hop at once. */
 enum ring_status model_ring_count_bytes(struct model_ring *ring, struct ring_error *error);
 
 #endif

@@ -34,20 +34,36 @@ static uint32_t vertex_of(const struct model_ring *ring, uint32_t rank)
     return ring->topology->devices[ring->device_of_rank[rank]];
 }
 
+/* The device can price a block of each pass. */
+static enum ring_status check_curves(const struct model_device *device, const struct ring_plan *plan,
+                                     struct ring_error *error)
+{
+    const struct ring_work any_work = {.q_tokens = 1, .k_tokens = 1, .visible_pairs = 1};
+    struct model_block_cost cost;
+
+    enum ring_status status = model_device_check(device, error);
+    if (status == RING_OK && plan->pass != RING_PASS_BACKWARD)
+        status = model_device_block(device, &plan->problem, RING_PASS_FORWARD, &any_work, &cost, error);
+    if (status == RING_OK && plan->pass != RING_PASS_FORWARD)
+        status = model_device_block(device, &plan->problem, RING_PASS_BACKWARD, &any_work, &cost, error);
+    return status;
+}
+
 /* Every rank has a device, and every device can price a block. */
 static enum ring_status check_devices(const struct model_ring *ring, struct ring_error *error)
 {
     const struct ring_plan *plan = ring->plan;
-    const struct ring_work any_work = {.q_tokens = 1, .k_tokens = 1, .visible_pairs = 1};
     const struct model_device *last = NULL;
 
-    if (plan->pass == RING_PASS_BOTH)
-        return ring_fail(
-            error, RING_UNSUPPORTED,
-            "pass 'both' has no price yet, wanted 'forward' or 'backward' (one after the other)");
-    if (ring->compute.block_s < 0 || !isfinite(ring->compute.block_s))
-        return ring_fail(error, RING_BAD_INPUT, "a block takes %g s, wanted more than 0 and finite",
-                         ring->compute.block_s);
+    const double fixed_s[] = {ring->compute.block_s, ring->compute.backward_block_s};
+    for (int i = 0; i < 2; i++)
+        if (fixed_s[i] < 0 || !isfinite(fixed_s[i]))
+            return ring_fail(error, RING_BAD_INPUT, "a block takes %g s, wanted more than 0 and finite",
+                             fixed_s[i]);
+    if (ring->compute.backward_block_s > 0 && !(ring->compute.block_s > 0))
+        return ring_fail(error, RING_BAD_INPUT,
+                         "a backward block takes %g s, but a forward one has no time of its own",
+                         ring->compute.backward_block_s);
     for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
         if (ring->device_of_rank[rank] >= ring->topology->n_devices)
             return ring_fail(error, RING_BAD_INPUT, "rank %" PRIu32 " is placed on device %" PRIu32 " of %zu",
@@ -56,17 +72,15 @@ static enum ring_status check_devices(const struct model_ring *ring, struct ring
         if (device == last || ring->compute.block_s > 0)
             continue;
         last = device;
-        struct model_block_cost cost;
-        enum ring_status status = model_device_check(device, error);
-        if (status == RING_OK)
-            status = model_device_block(device, &plan->problem, plan->pass, &any_work, &cost, error);
+        enum ring_status status = check_curves(device, plan, error);
         if (status != RING_OK)
             return status;
     }
     return RING_OK;
 }
 
-/* Bytes that decide a link's size class: of the largest block, so that all hops of a plan see one price. */
+/* Bytes that decide a link's size class: of the largest block, so that all hops of a plan see one price.
+ * Gradients, which are as large or twice that, see the same one. */
 static uint64_t class_bytes(const struct ring_plan *plan)
 {
     return plan->n_slots > 1 ? ring_plan_slot_bytes(plan, 0, 1) : ring_plan_block_bytes(plan, 0);
@@ -207,7 +221,7 @@ static enum ring_status find_routes(struct model_ring *ring, struct ring_error *
     return RING_OK;
 }
 
-/* Whether two hops need one link at once, or two ranks one device (or, found before, two messages one hop).
+/* Whether two hops need one link at once, or two ranks one device (or, found before, three messages one hop).
  */
 static enum ring_status find_shared(struct model_ring *ring, struct ring_error *error)
 {

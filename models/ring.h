@@ -7,6 +7,8 @@
 #define MODEL_RING_H
 
 #include "engine/plan.h"
+#include "engine/transport.h"
+#include "models/memory.h"
 #include "models/topology.h"
 
 /* What moves a message while the rank computes. POLL: the transport is looked after during computation (or
@@ -19,8 +21,10 @@ extern const char *const model_progress_names[MODEL_N_PROGRESS];
 
 /* How a block's time is found. */
 struct model_compute {
-    double block_s; /* > 0: every computed block takes exactly this long; 0: ask the device model */
+    double block_s; /* > 0: every computed block takes exactly this long, and nothing else computes; 0: ask
+                       the device model */
     bool core_free; /* a timed block leaves the core free, so that a receiver-moved copy can overlap it */
+    double backward_block_s; /* the same in a backward pass; 0: 2.5 * block_s. Only beside block_s */
 };
 
 /* The way from one rank to another, for messages of the plan's block size. */
@@ -66,9 +70,28 @@ void model_ring_fini(struct model_ring *ring);
 /* The hop from rank source to rank target; NULL if the plan never uses it. */
 const struct model_hop *model_ring_hop(const struct model_ring *ring, uint32_t source, uint32_t target);
 
-/* Seconds that rank's device needs for this work, alone on the device. work.visible_pairs == 0 is 0. */
-double model_ring_block_s(const struct model_ring *ring, uint32_t rank, const struct ring_work *work);
+/* Seconds that task->rank's device needs for this job, alone on the device. Of the task, job, rank, block,
+ * first and work matter, its buffers do not.
+ *
+ *   forward   the block by the forward curves; work.visible_pairs == 0 is 0
+ *   backward  the block by the backward curves (2.5 x the forward FLOPs); the first of a pass also prepares
+ *             delta: reads the state and dO, writes lse and delta, (accumulator + dtype) bytes for each
+ * element of the rank's output and 4 accumulators a row add       memory traffic alone: the contribution is
+ * read, the gradient read (but for the first) and written
+ *
+ * Accumulators are fp32, fp64 for an fp64 problem. Where compute.block_s fixes the time of a block, preparing
+ * and adding take none: the block's time is all there is. */
+double model_ring_task_s(const struct model_ring *ring, const struct ring_task *task);
 /* The same, explained. RING_BAD_INPUT as model_device_block. */
+enum ring_status model_ring_task(const struct model_ring *ring, const struct ring_task *task,
+                                 struct model_block_cost *cost, struct ring_error *error);
+
+/* The two tasks that run.h makes of a step, priced: while it waits for messages, and after; 0 where the step
+ * has none. */
+double model_ring_step_s(const struct model_ring *ring, uint32_t rank, const struct ring_plan_step *step);
+double model_ring_add_s(const struct model_ring *ring, uint32_t rank, const struct ring_plan_step *step);
+
+/* A block of the plan's pass (of 'both': forward) explained, without what only the first of a pass has. */
 enum ring_status model_ring_block(const struct model_ring *ring, uint32_t rank, const struct ring_work *work,
                                   struct model_block_cost *cost, struct ring_error *error);
 
@@ -77,7 +100,7 @@ enum ring_status model_ring_block(const struct model_ring *ring, uint32_t rank, 
 enum ring_status model_place_natural(const struct model_topology *topology, uint32_t n_ranks,
                                      uint32_t *device_of_rank, struct ring_error *error);
 
-/* Lower bounds that no schedule of these messages and blocks beats: compute_s the busiest rank's computing,
+/* Lower bounds that no schedule of these messages and jobs beats: compute_s the busiest rank's computing,
  * network_s the most loaded link's bytes over its bandwidth, or the busiest hop's and its latency once,
  * time_s the larger. Takes one walk over the plan. */
 struct model_bound {
@@ -85,13 +108,13 @@ struct model_bound {
 };
 struct model_bound model_ring_bound(const struct model_ring *ring);
 
-/* Bytes that each rank's device holds during a forward pass, itemised: queries, home K/V and output in the
- * problem's dtype, the travelling buffers, the running state (m, l and unnormalised o) and the log-sum-exp in
- * fp32 (fp64 for an fp64 problem). */
-struct model_memory {
-    uint64_t q_bytes, kv_bytes, buffer_bytes, out_bytes, state_bytes, lse_bytes, total_bytes;
-};
-struct model_memory model_ring_memory(const struct ring_plan *plan, uint32_t rank);
+/* The bandwidth of every hop, one way, at which the pass's messages just hide behind its blocks: the largest
+ * of bytes / (time - latency) over the steps that move and compute, with a step's bytes those of the busiest
+ * hop (a block, and in a backward pass a gradient), its time that of the busiest rank's block, and its
+ * latency the largest. The hop that brings the last gradient home has nothing to hide behind and is left out.
+ * Exact where one rank is the busiest in all steps or all are alike. pass: one that the plan has, forward or
+ * backward. 0: nothing moves; infinity: a latency alone is longer than the block. */
+double model_ring_crossover(const struct model_ring *ring, enum ring_pass pass);
 
 /* Bytes over each link of the topology in the whole pass, [n_links]. */
 void model_ring_link_bytes(const struct model_ring *ring, double *bytes);

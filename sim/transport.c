@@ -178,9 +178,7 @@ static enum ring_status post_compute(struct ring_transport *transport, const str
         return ring_fail(&transport->error, RING_NO_MEMORY,
                          "out of memory for the computation of rank %" PRIu32, seat->rank);
     errand->n_waits_left = 1;
-    /* adding gradients up is not priced; its work is that of the block whose gradient it is */
-    if (task->job != RING_JOB_ADD)
-        errand->alone_s = model_ring_block_s(seat->world->play.ring, seat->rank, &task->work);
+    errand->alone_s = model_ring_task_s(seat->world->play.ring, task);
     errand->next = seat->computations;
     seat->computations = errand;
     request->handle = errand;

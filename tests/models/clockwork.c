@@ -8,14 +8,14 @@
 #include <string.h>
 
 struct message {
-    uint32_t from, to, slot_from, slot_to;
-    double bytes;
+    uint32_t from, to, slot_from, slot_to, tag;
+    double left_bytes, rate;            /* a second, as long as nothing else ends */
     bool sent, received, receiver_here; /* what its ends have done */
-    bool begun;
-    double moved_s; /* once begun */
+    bool begun, moved;
+    double moved_s;
 };
 
-enum place { AT_POST, AT_RECEIVES, AT_COMPUTE, AT_SENDS, AT_END };
+enum place { AT_POST, AT_RECEIVES, AT_COMPUTE, AT_SENDS, AT_ADD, AT_END };
 
 struct actor {
     enum place place;
@@ -33,16 +33,17 @@ struct clockwork {
     double *step_ends_s;
 };
 
-/* The first message of the pair that this side has not posted yet, or a new one. */
-static struct message *meet(struct clockwork *clock, uint32_t from, uint32_t to, bool sending)
+/* The first message of the pair and tag that this side has not posted yet, or a new one. */
+static struct message *meet(struct clockwork *clock, uint32_t from, uint32_t to, uint32_t tag, bool sending)
 {
     for (size_t i = 0; i < clock->n_messages; i++) {
         struct message *message = &clock->messages[i];
-        if (message->from == from && message->to == to && !(sending ? message->sent : message->received))
+        if (message->from == from && message->to == to && message->tag == tag &&
+            !(sending ? message->sent : message->received))
             return message;
     }
     struct message *message = &clock->messages[clock->n_messages++];
-    *message = (struct message){.from = from, .to = to};
+    *message = (struct message){.from = from, .to = to, .tag = tag};
     return message;
 }
 
@@ -65,19 +66,18 @@ static void post(struct clockwork *clock, uint32_t rank)
 
     ring_plan_step(clock->ring->plan, rank, actor->step, &actor->now);
     for (uint32_t i = 0; i < actor->now.n_receives; i++) {
-        struct message *message = meet(clock, actor->now.receives[i].peer, rank, false);
+        struct message *message =
+            meet(clock, actor->now.receives[i].peer, rank, actor->now.receives[i].tag, false);
         message->received = true;
         message->slot_to = actor->now.receives[i].slot;
     }
     for (uint32_t i = 0; i < actor->now.n_sends; i++) {
-        struct message *message = meet(clock, rank, actor->now.sends[i].peer, true);
+        struct message *message = meet(clock, rank, actor->now.sends[i].peer, actor->now.sends[i].tag, true);
         message->sent = true;
         message->slot_from = actor->now.sends[i].slot;
-        message->bytes = (double)actor->now.sends[i].bytes;
+        message->left_bytes = (double)actor->now.sends[i].bytes;
     }
-    actor->computed_s = clock->now_s;
-    if (actor->now.computes)
-        actor->computed_s += model_ring_block_s(clock->ring, rank, &actor->now.work);
+    actor->computed_s = clock->now_s + model_ring_step_s(clock->ring, rank, &actor->now);
     actor->place = AT_RECEIVES;
     actor->wait = 0;
 }
@@ -102,7 +102,7 @@ static bool advance(struct clockwork *clock, uint32_t rank)
         const struct model_hop *hop = model_ring_hop(clock->ring, message->from, rank);
         if (!hop->lazy || actor->computed_s <= clock->now_s)
             message->receiver_here = true;
-        if (!message->begun || message->moved_s + hop->latency_s > clock->now_s)
+        if (!message->moved || message->moved_s + hop->latency_s > clock->now_s)
             return false;
         actor->wait++;
         return true;
@@ -114,13 +114,20 @@ static bool advance(struct clockwork *clock, uint32_t rank)
         actor->wait = 0;
         return true;
     }
-    if (actor->wait < actor->now.n_await_sends) {
+    if (actor->place == AT_SENDS && actor->wait < actor->now.n_await_sends) {
         struct message *message = in_slot(clock, rank, actor->now.await_send_slots[actor->wait], true);
-        if (!message->begun || message->moved_s > clock->now_s)
+        if (!message->moved)
             return false;
         actor->wait++;
         return true;
     }
+    if (actor->place == AT_SENDS) {
+        actor->computed_s = clock->now_s + model_ring_add_s(clock->ring, rank, &actor->now);
+        actor->place = AT_ADD;
+        return true;
+    }
+    if (actor->computed_s > clock->now_s)
+        return false;
     clock->step_ends_s[(size_t)rank * clock->ring->plan->n_steps + actor->step] = clock->now_s;
     actor->step++;
     actor->place = actor->step == clock->ring->plan->n_steps ? AT_END : AT_POST;
@@ -139,10 +146,21 @@ static bool begin_messages(struct clockwork *clock)
         if (hop->lazy && !message->receiver_here)
             continue;
         message->begun = true;
-        message->moved_s = clock->now_s + message->bytes / hop->bytes_per_s;
         any = true;
     }
     return any;
+}
+
+/* Its share of its hop: of so much as all that move there have. */
+static double rate(const struct clockwork *clock, const struct message *message)
+{
+    double n = 0;
+
+    for (size_t i = 0; i < clock->n_messages; i++) {
+        const struct message *other = &clock->messages[i];
+        n += other->begun && !other->moved && other->from == message->from && other->to == message->to;
+    }
+    return model_ring_hop(clock->ring, message->from, message->to)->bytes_per_s / n;
 }
 
 /* The next time at which anything ends; infinity if nothing is going on. */
@@ -155,16 +173,33 @@ static double next_end(const struct clockwork *clock)
             next_s = fmin(next_s, clock->actors[rank].computed_s);
     for (size_t i = 0; i < clock->n_messages; i++) {
         const struct message *message = &clock->messages[i];
-        if (!message->begun)
-            continue;
         double arrived_s =
             message->moved_s + model_ring_hop(clock->ring, message->from, message->to)->latency_s;
-        if (message->moved_s > clock->now_s)
-            next_s = fmin(next_s, message->moved_s);
-        if (arrived_s > clock->now_s)
+        if (message->begun && !message->moved)
+            next_s = fmin(next_s, clock->now_s + message->left_bytes / rate(clock, message));
+        if (message->moved && arrived_s > clock->now_s)
             next_s = fmin(next_s, arrived_s);
     }
     return next_s;
+}
+
+/* Sets the clock to next_s, when something ends, and moves bytes meanwhile. */
+static void let_pass(struct clockwork *clock, double next_s)
+{
+    for (size_t i = 0; i < clock->n_messages; i++)
+        if (clock->messages[i].begun && !clock->messages[i].moved)
+            clock->messages[i].rate = rate(clock, &clock->messages[i]);
+    for (size_t i = 0; i < clock->n_messages && isfinite(next_s); i++) {
+        struct message *message = &clock->messages[i];
+        if (!message->begun || message->moved)
+            continue;
+        if (clock->now_s + message->left_bytes / message->rate <= next_s) {
+            message->moved = true;
+            message->moved_s = next_s;
+        }
+        message->left_bytes -= (next_s - clock->now_s) * message->rate;
+    }
+    clock->now_s = next_s;
 }
 
 bool clockwork_play(const struct model_ring *ring, double *step_ends_s)
@@ -192,7 +227,7 @@ bool clockwork_play(const struct model_ring *ring, double *step_ends_s)
             all_done = all_done && clock.actors[rank].place == AT_END;
         if (all_done)
             break;
-        clock.now_s = next_end(&clock);
+        let_pass(&clock, next_end(&clock));
     }
     free(clock.actors);
     free(clock.messages);

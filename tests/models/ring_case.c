@@ -48,7 +48,7 @@ void ring_case_set_block(struct ring_case *that, uint32_t n_ranks, uint64_t byte
 void ring_case_set_rate(struct ring_case *that, uint32_t device, double flop_per_s)
 {
     that->rates[device] = flop_per_s;
-    that->curves[device] = (struct model_curve){
+    that->curves[device][0] = (struct model_curve){
         .pass = RING_PASS_FORWARD,
         .dtype = that->spec.problem.dtype,
         .head_dim = that->spec.problem.head_dim,
@@ -58,8 +58,10 @@ void ring_case_set_rate(struct ring_case *that, uint32_t device, double flop_per
         .rates_flop_per_s = &that->rates[device],
         .source = "test",
     };
+    that->curves[device][1] = that->curves[device][0];
+    that->curves[device][1].pass = RING_PASS_BACKWARD;
     that->devices[device] =
-        (struct model_device){.name = "test device", .curves = &that->curves[device], .n_curves = 1};
+        (struct model_device){.name = "test device", .curves = that->curves[device], .n_curves = 2};
     that->cluster.topology.vertices[that->cluster.topology.devices[device]].device = &that->devices[device];
 }
 

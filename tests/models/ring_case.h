@@ -9,7 +9,7 @@
 #include "tests/support/cmocka_all.h"
 #include "tests/support/topology_builder.h"
 
-enum { CASE_MAX_RANKS = 16, CASE_MAX_STEPS = 16 };
+enum { CASE_MAX_RANKS = 16, CASE_MAX_STEPS = 24 };
 
 /* Not to be moved once initialised. */
 struct ring_case {
@@ -20,7 +20,7 @@ struct ring_case {
     enum model_progress progress;
     uint32_t placement[CASE_MAX_RANKS]; /* rank i on device i */
     struct model_device devices[CASE_MAX_RANKS];
-    struct model_curve curves[CASE_MAX_RANKS];
+    struct model_curve curves[CASE_MAX_RANKS][2]; /* forward, backward */
     double rates[CASE_MAX_RANKS];
     struct ring_plan plan;
     struct model_ring ring;
@@ -36,8 +36,8 @@ void ring_case_fini(struct ring_case *that);
 /* Blocks of so many bytes (a multiple of 8000) for so many ranks: fp32, one K/V head of 1000. */
 void ring_case_set_block(struct ring_case *that, uint32_t n_ranks, uint64_t bytes);
 
-/* Device i gets a flat rate at which a full block of the case's largest shard takes seconds. After the spec
- * and the cluster's devices are set. */
+/* Device i gets a flat rate, forward and backward, at which a full block of the case's largest shard takes
+ * seconds. After the spec and the cluster's devices are set. */
 void ring_case_set_block_time(struct ring_case *that, uint32_t device, double seconds);
 void ring_case_set_rate(struct ring_case *that, uint32_t device, double flop_per_s);
 

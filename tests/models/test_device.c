@@ -198,7 +198,10 @@ static void launch_and_merge_are_added_to_the_kernel(void **state)
     assert_close(cost.launch_s, 10e-6);
     assert_close(cost.merge_s, 16777216.0 * 28 / 2e12);
     assert_close(cost.total_s, cost.launch_s + cost.kernel_s + cost.merge_s);
-    /* backward has no output to merge */
+    /* backward folds dQ in: fp32 read and written, the block's bf16 read */
+    assert_int_equal(model_device_block(&slow, &bf16, RING_PASS_BACKWARD, &half, &cost, NULL), RING_OK);
+    assert_close(cost.merge_s, 16777216.0 * 10 / 2e12);
+    slow.merge_bytes_per_element = 0;
     assert_int_equal(model_device_block(&slow, &bf16, RING_PASS_BACKWARD, &half, &cost, NULL), RING_OK);
     assert_true(cost.merge_s == 0);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random rings of 1 to 9 ranks with unequal devices, cables, layouts, buffers and movers: the recurrence (by
- * both of its ways, see ring_case_play) ends every step when a naive clock does, splits it without a gap, and
- * is never faster than the bounds. */
+ * Random rings of 1 to 9 ranks, forward, backward and both, with unequal devices, cables, layouts, buffers
+ * and movers: the recurrence (by both of its ways, see ring_case_play) ends every step when a naive clock
+ * does, splits it without a gap, and is never faster than the bounds. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,14 +24,21 @@ static void make_ring(struct ring_case *that, unsigned *seed)
     that->spec.problem.mask = rand_r(seed) % 2 ? RING_MASK_CAUSAL : RING_MASK_FULL;
     that->spec.layout = (enum ring_layout_kind)(rand_r(seed) % RING_N_LAYOUTS);
     that->spec.n_buffers = 2 + (uint32_t)rand_r(seed) % 4;
+    that->spec.pass = (enum ring_pass)(rand_r(seed) % RING_N_PASSES);
+    that->spec.keep_kv = that->spec.pass == RING_PASS_BOTH && rand_r(seed) % 2;
+    that->spec.problem.dtype = rand_r(seed) % 2 ? RING_BF16 : RING_FP32;
+    that->spec.gradient_dtype = rand_r(seed) % 2 ? that->spec.problem.dtype : RING_FP32;
     that->progress = rand_r(seed) % 4 ? MODEL_PROGRESS_POLL : MODEL_PROGRESS_NONE;
     if (rand_r(seed) % 4 == 0) {
         that->compute.block_s = between(seed, 1e-4, 1e-2);
         that->compute.core_free = rand_r(seed) % 2;
+        that->compute.backward_block_s = rand_r(seed) % 2 ? 0 : between(seed, 1e-4, 1e-2);
     }
     for (uint32_t i = 0; i < n; i++) {
         topology_builder_device(&that->cluster, "g%u", i);
         ring_case_set_rate(that, i, between(seed, 1e6, 1e8));
+        if (rand_r(seed) % 2)
+            that->devices[i].memory_bytes_per_s = between(seed, 1e7, 1e10);
     }
     for (uint32_t i = 0; i < n && n > 1; i++) {
         uint32_t link = topology_builder_link(&that->cluster, i, (i + 1) % n, between(seed, 1e6, 1e9),
@@ -133,8 +140,10 @@ static void a_regular_schedule_names_the_blocks_that_its_steps_have(void **state
         make_ring(&that, &seed);
         for (uint32_t rank = 0; rank < that.plan.n_ranks; rank++)
             for (uint32_t s = 0; s < that.plan.n_steps; s++) {
+                uint32_t begin =
+                    that.plan.pass == RING_PASS_BOTH && s >= that.plan.n_ranks ? that.plan.n_ranks : 0;
                 ring_plan_step(&that.plan, rank, s, &step);
-                assert_int_equal(that.plan.kind->block(&that.plan, rank, s), step.block);
+                assert_int_equal(that.plan.kind->block(&that.plan, rank, s - begin), step.block);
             }
         ring_case_fini(&that);
     }

@@ -152,7 +152,7 @@ static void a_hop_is_lazy_without_progress_or_where_a_busy_core_must_copy(void *
             cases[i].mover; /* switch -> g0, the second link of hop 1 -> 0 */
         for (uint32_t device = 0; device < 2; device++)
             ring_case_set_rate(&that, device, 1e9);
-        that.compute = (struct model_compute){cases[i].block_s, cases[i].core_free};
+        that.compute = (struct model_compute){.block_s = cases[i].block_s, .core_free = cases[i].core_free};
         that.progress = cases[i].progress;
         ring_case_build(&that);
         assert_int_equal(model_ring_hop(&that.ring, 1, 0)->lazy, cases[i].lazy);
@@ -193,13 +193,15 @@ static void what_cannot_be_priced_is_refused(void **state)
     assert_refused(&that, "has no curves at all");
     that.compute.block_s = INFINITY;
     assert_refused(&that, "a block takes inf s");
-    that.compute.block_s = 1;
-    that.spec.pass = RING_PASS_BOTH;
-    assert_refused(&that, "pass 'both'");
+    that.compute.block_s = 0;
+    that.compute.backward_block_s = 1;
+    assert_refused(&that, "a forward one has no time of its own");
+    that.compute.backward_block_s = -1;
+    assert_refused(&that, "a block takes -1 s");
     ring_case_fini(&that);
 }
 
-static void a_backward_ring_shares_its_hops_between_blocks_and_gradients(void **state)
+static void a_backward_ring_counts_the_bytes_of_blocks_and_gradients(void **state)
 {
     struct ring_case that;
 
@@ -210,13 +212,20 @@ static void a_backward_ring_shares_its_hops_between_blocks_and_gradients(void **
     that.spec.pass = RING_PASS_BACKWARD;
     that.compute.block_s = 1;
     ring_case_build(&that);
-    assert_true(that.ring.shared);
-    assert_non_null(that.ring.shared_what);
+    assert_false(that.ring.shared); /* two messages of one sender on a hop of its own are shared out */
     for (uint32_t rank = 0; rank < 3; rank++)
         assert_true(model_ring_hop(&that.ring, rank, (rank + 1) % 3)->bytes ==
                     (double)ring_plan_bytes_sent(&that.plan, rank));
-    assert_true(model_ring_bound(&that.ring).compute_s == 3); /* the extra hop home computes nothing */
+    /* 2.5 x a forward block; the extra hop home computes nothing */
+    assert_true(model_ring_bound(&that.ring).compute_s == 7.5);
     ring_case_fini(&that);
+}
+
+static double task_s(const struct model_ring *ring, uint32_t rank, const struct ring_work *work)
+{
+    const struct ring_task task = {.job = RING_JOB_FORWARD, .rank = rank, .block = rank, .work = *work};
+
+    return model_ring_task_s(ring, &task);
 }
 
 static void a_block_explains_its_price(void **state)
@@ -233,14 +242,14 @@ static void a_block_explains_its_price(void **state)
     ring_case_set_rate(&that, 1, 2e9);
     ring_case_build(&that);
     /* 4 * 1000 * 64 pairs = 256 kFLOP */
-    assert_ms(model_ring_block_s(&that.ring, 0, &work), 0.256);
-    assert_ms(model_ring_block_s(&that.ring, 1, &work), 0.128);
+    assert_ms(task_s(&that.ring, 0, &work), 0.256);
+    assert_ms(task_s(&that.ring, 1, &work), 0.128);
     assert_int_equal(model_ring_block(&that.ring, 1, &work, &cost, NULL), RING_OK);
     assert_true(cost.flops == 256000 && cost.rate_flop_per_s == 2e9 && cost.total_s == cost.kernel_s);
-    assert_true(model_ring_block_s(&that.ring, 0, &nothing) == 0);
+    assert_true(task_s(&that.ring, 0, &nothing) == 0);
     that.ring.compute.block_s = 5e-3;
-    assert_ms(model_ring_block_s(&that.ring, 1, &work), 5);
-    assert_true(model_ring_block_s(&that.ring, 0, &nothing) == 0);
+    assert_ms(task_s(&that.ring, 1, &work), 5);
+    assert_true(task_s(&that.ring, 0, &nothing) == 0);
     assert_int_equal(model_ring_block(&that.ring, 1, &work, &cost, NULL), RING_OK);
     assert_ms(cost.total_s, 5);
     ring_case_fini(&that);
@@ -256,7 +265,7 @@ int main(void)
         cmocka_unit_test(hops_share_a_nic_only_if_the_order_makes_them),
         cmocka_unit_test(a_hop_is_lazy_without_progress_or_where_a_busy_core_must_copy),
         cmocka_unit_test(what_cannot_be_priced_is_refused),
-        cmocka_unit_test(a_backward_ring_shares_its_hops_between_blocks_and_gradients),
+        cmocka_unit_test(a_backward_ring_counts_the_bytes_of_blocks_and_gradients),
         cmocka_unit_test(a_block_explains_its_price),
     };
 

@@ -129,12 +129,66 @@ static void ranks_that_wait_for_each_other_are_a_deadlock_that_names_them(void *
     ring_case_fini(&that);
 }
 
-static void two_messages_on_one_hop_at_once_are_left_to_the_simulator(void **state)
+static void two_messages_on_one_hop_have_half_of_it_each_until_the_shorter_is_through(void **state)
+{
+    /* 25 MB and 75 MB at 25 GB/s: alone 1 and 3 ms. Together from 0 on: 25 MB each by 2, the other 50 MB
+     * by 4. If the short one's receive is posted only after 2 ms of computing: 50 of 75 MB are through at 2,
+     * then 25 MB each at half the rate: both at 4. */
+    struct script script = {.n_ranks = 2,
+                            .n_steps = 3,
+                            .n_messages = 2,
+                            .messages = {{.from = 0, .to = 1, .send_await_step = 1, .bytes = 25000000},
+                                         {.from = 0, .to = 1, .bytes = 75000000}}};
+    struct ring_case that;
+
+    (void)state;
+    build_mesh(&that, 2);
+    assert_int_equal(play(&that, &script, NULL), RING_OK);
+    assert_ms(that.ends_s[0], 4);
+    assert_ms(that.ends_s[1], 4.001);
+    model_ring_fini(&that.ring);
+
+    script.messages[0] = (struct script_message){.from = 0, .to = 1, .send_await_step = 1, .bytes = 75000000};
+    script.messages[1] = (struct script_message){
+        .from = 0, .to = 1, .receive_step = 1, .receive_await_step = 1, .bytes = 25000000};
+    script.messages[0].receive_await_step = 2;
+    script.computes[1][0] = true;
+    that.compute.block_s = 2e-3;
+    assert_int_equal(play(&that, &script, NULL), RING_OK);
+    assert_ms(ring_case_step(&that, 0, 0)->end_s, 4);
+    assert_ms(that.ends_s[0], 4);
+    assert_ms(that.ends_s[1], 4.001);
+    ring_case_fini(&that);
+}
+
+static void a_second_message_that_comes_when_the_first_is_through_has_the_hop_for_itself(void **state)
+{
+    /* The receiver posts the second receive only when it has the first: nobody can go on until the first is
+     * given its time, alone: 1 ms, received at 1.001; then 3 ms more. */
+    struct script script = {
+        .n_ranks = 2,
+        .n_steps = 2,
+        .n_messages = 2,
+        .messages = {{.from = 0, .to = 1, .bytes = 25000000},
+                     {.from = 0, .to = 1, .receive_step = 1, .receive_await_step = 1, .bytes = 75000000}}};
+    struct ring_case that;
+
+    (void)state;
+    build_mesh(&that, 2);
+    assert_int_equal(play(&that, &script, NULL), RING_OK);
+    assert_ms(that.ends_s[0], 4.001);
+    assert_ms(that.ends_s[1], 4.002);
+    ring_case_fini(&that);
+}
+
+static void three_messages_on_one_hop_at_once_are_left_to_the_simulator(void **state)
 {
     struct script script = {.n_ranks = 2,
                             .n_steps = 2,
-                            .n_messages = 2,
-                            .messages = {{.from = 0, .to = 1, .bytes = 8}, {.from = 0, .to = 1, .bytes = 8}}};
+                            .n_messages = 3,
+                            .messages = {{.from = 0, .to = 1, .bytes = 8},
+                                         {.from = 0, .to = 1, .bytes = 8},
+                                         {.from = 0, .to = 1, .bytes = 8}}};
     struct ring_case that;
     struct ring_error error;
 
@@ -145,7 +199,8 @@ static void two_messages_on_one_hop_at_once_are_left_to_the_simulator(void **sta
     assert_string_equal(that.ring.shared_what, "g0 -> g1");
     model_ring_fini(&that.ring);
 
-    /* one step apart, but the first is not waited for until then */
+    /* two, one step apart, but the first is not waited for until then */
+    script.n_messages = 2;
     script.messages[0].send_await_step = script.messages[1].send_step = script.messages[1].send_await_step =
         1;
     assert_int_equal(play(&that, &script, &error), RING_UNSUPPORTED);
@@ -250,7 +305,9 @@ int main(void)
         cmocka_unit_test(a_message_waits_for_the_later_of_its_two_ends),
         cmocka_unit_test(a_message_received_long_ago_costs_nothing_when_it_is_awaited),
         cmocka_unit_test(ranks_that_wait_for_each_other_are_a_deadlock_that_names_them),
-        cmocka_unit_test(two_messages_on_one_hop_at_once_are_left_to_the_simulator),
+        cmocka_unit_test(two_messages_on_one_hop_have_half_of_it_each_until_the_shorter_is_through),
+        cmocka_unit_test(a_second_message_that_comes_when_the_first_is_through_has_the_hop_for_itself),
+        cmocka_unit_test(three_messages_on_one_hop_at_once_are_left_to_the_simulator),
         cmocka_unit_test(a_plan_that_makes_no_sense_is_refused),
         cmocka_unit_test(random_schedules_end_when_a_naive_clock_says),
     };

@@ -18,7 +18,7 @@ struct job {
     double done_s;
 };
 
-enum phase { POSTING, RECEIVING, COMPUTING, SENDING, FINISHED };
+enum phase { POSTING, RECEIVING, COMPUTING, SENDING, ADDING, FINISHED };
 
 struct player {
     enum phase phase;
@@ -105,8 +105,8 @@ static void post_all(struct game *game, uint32_t rank)
     }
     player->computes = plan->computes;
     if (plan->computes) {
-        player->computation = add_job(
-            game, (struct job){.rank = rank, .left = model_ring_block_s(game->ring, rank, &plan->work)});
+        player->computation =
+            add_job(game, (struct job){.rank = rank, .left = model_ring_step_s(game->ring, rank, plan)});
         start(game, &game->jobs[player->computation]);
     }
 }
@@ -154,10 +154,16 @@ static bool move(struct game *game, uint32_t rank)
             return false;
         player->next_wait++;
         return true;
+    } else if (player->phase == SENDING && player->plan.adds) {
+        player->computation = add_job(
+            game, (struct job){.rank = rank, .left = model_ring_add_s(game->ring, rank, &player->plan)});
+        start(game, &game->jobs[player->computation]);
+    } else if (player->phase == ADDING && player->plan.adds && !game->jobs[player->computation].done) {
+        return false;
     }
     player->next_wait = 0;
-    player->step += player->phase == SENDING;
-    player->phase = player->phase == SENDING ? POSTING : player->phase + 1;
+    player->step += player->phase == ADDING;
+    player->phase = player->phase == ADDING ? POSTING : player->phase + 1;
     return true;
 }
 

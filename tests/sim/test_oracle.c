@@ -12,7 +12,7 @@
 #include "tests/sim/fair.h"
 #include "tests/sim/scene.h"
 
-enum { N_RINGS = 100, MAX_RANKS = 13 };
+enum { N_RINGS = 100, MAX_RANKS = 13, MAX_STEPS = 2 * MAX_RANKS + 1 };
 
 /* Sizes, layout, mask, buffers, progress and block time; hops of 0.02 to 100 ms at 1 to 100 GB/s. */
 static void roll_problem(struct scene *scene, struct dice *dice)
@@ -31,6 +31,40 @@ static void roll_problem(struct scene *scene, struct dice *dice)
     scene->progress = dice_below(dice, 4) == 0 ? MODEL_PROGRESS_NONE : MODEL_PROGRESS_POLL;
     scene->compute.block_s = dice_between(dice, 1e-5, 1e-2);
     scene->compute.core_free = dice_below(dice, 2);
+}
+
+/* And backward: gradients of either type, in one pass or after the forward one, with blocks sent again or
+ * kept; priced by a device where adding and preparing take time, or fixed. */
+static void roll_backward(struct scene *scene, struct dice *dice)
+{
+    struct ring_plan_spec *spec = &scene->spec;
+
+    spec->pass = dice_below(dice, 2) ? RING_PASS_BACKWARD : RING_PASS_BOTH;
+    spec->keep_kv = spec->pass == RING_PASS_BOTH && dice_below(dice, 3) == 0;
+    spec->gradient_dtype = dice_below(dice, 2) ? RING_FP32 : spec->problem.dtype;
+    scene->compute.backward_block_s = dice_below(dice, 2) ? 0 : dice_between(dice, 1e-5, 1e-2);
+    if (dice_below(dice, 3) > 0) {
+        static const double tokens[] = {1};
+        static double rates[2];
+        static struct model_curve curves[2];
+        rates[0] = dice_between(dice, 1e13, 1e15);
+        rates[1] = dice_between(dice, 1e13, 1e15);
+        for (int backward = 0; backward < 2; backward++)
+            curves[backward] = (struct model_curve){.pass = backward ? RING_PASS_BACKWARD : RING_PASS_FORWARD,
+                                                    .dtype = spec->problem.dtype,
+                                                    .head_dim = 64,
+                                                    .square = true,
+                                                    .n_q = 1,
+                                                    .q_tokens = tokens,
+                                                    .rates_flop_per_s = &rates[backward]};
+        scene->cluster.device = (struct model_device){.name = "rolled",
+                                                      .memory_bytes_per_s = dice_between(dice, 1e11, 3e12),
+                                                      .step_s = 1e-6,
+                                                      .merge_bytes_per_element = 10,
+                                                      .curves = curves,
+                                                      .n_curves = 2};
+        scene->compute = (struct model_compute){.block_s = 0};
+    }
 }
 
 /* The way in and the way out of each device differ; some are copied by the receiver. */
@@ -95,7 +129,7 @@ static double compare(uint32_t number, const struct scene *scene, const double *
 static void compare_parts(uint32_t number, const struct scene *scene, const struct ring_trace *rows,
                           const struct ring_parts *expected)
 {
-    static struct ring_parts parts[MAX_RANKS * MAX_RANKS];
+    static struct ring_parts parts[MAX_RANKS * MAX_STEPS];
     uint32_t n_ranks = scene->plan.n_ranks, n_steps = scene->plan.n_steps;
     struct ring_error error = {""};
 
@@ -113,20 +147,22 @@ static void compare_parts(uint32_t number, const struct scene *scene, const stru
     }
 }
 
-static void uncontended_rings_take_what_the_recurrence_says(void **state)
+/* A hundred rings, each on a star of its own. */
+static void compare_with_the_recurrence(uint64_t seed, bool backward)
 {
-    struct dice dice = {20240607};
+    struct dice dice = {seed};
     double worst = 0;
 
-    (void)state;
     for (uint32_t i = 0; i < N_RINGS; i++) {
         struct scene scene;
         double ends_s[MAX_RANKS], expected_s[MAX_RANKS];
-        struct ring_parts totals[MAX_RANKS], steps[MAX_RANKS * MAX_RANKS];
+        static struct ring_parts totals[MAX_RANKS], steps[MAX_RANKS * MAX_STEPS];
         struct ring_trace rows;
         struct ring_error error = {""};
         scene_init(&scene);
         roll_problem(&scene, &dice);
+        if (backward)
+            roll_backward(&scene, &dice);
         roll_star(&scene, &dice);
         scene_build(&scene);
         if (model_recurrence(&scene.ring, expected_s, totals, steps, &error) != RING_OK)
@@ -138,6 +174,18 @@ static void uncontended_rings_take_what_the_recurrence_says(void **state)
         scene_fini(&scene);
     }
     print_message("worst relative difference %.2g\n", worst);
+}
+
+static void uncontended_rings_take_what_the_recurrence_says(void **state)
+{
+    (void)state;
+    compare_with_the_recurrence(20240607, false);
+}
+
+static void uncontended_backward_rings_take_what_the_recurrence_says(void **state)
+{
+    (void)state;
+    compare_with_the_recurrence(16180339, true);
 }
 
 static void contended_rings_take_what_max_min_fairness_says(void **state)
@@ -152,6 +200,8 @@ static void contended_rings_take_what_max_min_fairness_says(void **state)
         double ends_s[MAX_RANKS], expected_s[MAX_RANKS];
         scene_init(&scene);
         roll_problem(&scene, &dice);
+        if (i % 2)
+            roll_backward(&scene, &dice);
         roll_chain(&scene, &dice);
         scene_build(&scene);
         n_shared += scene.ring.shared;
@@ -198,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uncontended_rings_take_what_the_recurrence_says),
+        cmocka_unit_test(uncontended_backward_rings_take_what_the_recurrence_says),
         cmocka_unit_test(contended_rings_take_what_max_min_fairness_says),
         cmocka_unit_test(scripts_of_many_messages_take_what_max_min_fairness_says),
     };
