@@ -92,10 +92,11 @@ struct ring_plan_kind {
     uint32_t (*targets)(const struct ring_plan *plan, uint32_t rank, uint32_t *out);
     /* what a slot is for */
     enum ring_payload (*slot)(const struct ring_plan *plan, uint32_t slot);
-    /* Set if the forward pass of the schedule is regular: at any step all ranks post, await and use the same
-     * slots, each sends its messages to one rank and gets them from one, a message is the whole block in
-     * hand, and no rank sends more than one a step. Returns the block that rank has in hand at step; work and
-     * bytes follow from it. models/ prices such a plan without generating every rank's step. */
+    /* Set if the schedule is regular: at any step all ranks post, await and use the same slots, each sends
+     * its messages to one rank and gets them from one, and those are at most the whole block in hand and
+     * then, in a backward pass, the gradient of the block of the step before. The first n_ranks steps of a
+     * pass work on the block in hand. Returns the block that rank has in hand at so many steps into a pass;
+     * work and bytes follow from it. models/ prices such a plan without generating every rank's step. */
     uint32_t (*block)(const struct ring_plan *plan, uint32_t rank, uint32_t step);
 };
 
