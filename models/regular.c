@@ -25,6 +25,7 @@ struct sweep {
     double *kv_bytes;               /* [n_blocks] */
     double *gradient_bytes;         /* [n_blocks] */
     double (*add_bytes)[2];         /* [n_blocks] of an addition, of one that begins */
+    uint32_t *blocks, *last_blocks; /* [n_ranks] in hand at this step, and at the one before */
     double *compute_s;              /* [n_ranks] of this step */
     double *add_s;                  /* [n_ranks] of this step */
     struct movement *kv, *gradient; /* [n_ranks] of this step, by sender */
@@ -41,6 +42,8 @@ static void release(struct sweep *sweep)
     free(sweep->kv_bytes);
     free(sweep->gradient_bytes);
     free(sweep->add_bytes);
+    free(sweep->blocks);
+    free(sweep->last_blocks);
     free(sweep->compute_s);
     free(sweep->add_s);
     free(sweep->kv);
@@ -60,6 +63,8 @@ static enum ring_status allocate(struct sweep *sweep, const struct ring_plan *pl
         .kv_bytes = calloc(n, sizeof *sweep->kv_bytes),
         .gradient_bytes = calloc(n, sizeof *sweep->gradient_bytes),
         .add_bytes = calloc(n, sizeof *sweep->add_bytes),
+        .blocks = calloc(n, sizeof *sweep->blocks),
+        .last_blocks = calloc(n, sizeof *sweep->last_blocks),
         .compute_s = calloc(n, sizeof *sweep->compute_s),
         .add_s = calloc(n, sizeof *sweep->add_s),
         .kv = calloc(n, sizeof *sweep->kv),
@@ -67,8 +72,8 @@ static enum ring_status allocate(struct sweep *sweep, const struct ring_plan *pl
         .begins_s = calloc(n * plan->n_buffers, sizeof *sweep->begins_s),
     };
     if (sweep->patterns && sweep->targets && sweep->sources && sweep->latency_in_s && sweep->kv_bytes &&
-        sweep->gradient_bytes && sweep->add_bytes && sweep->compute_s && sweep->add_s && sweep->kv &&
-        sweep->gradient && sweep->begins_s)
+        sweep->gradient_bytes && sweep->add_bytes && sweep->blocks && sweep->last_blocks &&
+        sweep->compute_s && sweep->add_s && sweep->kv && sweep->gradient && sweep->begins_s)
         return RING_OK;
     return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", plan->n_ranks);
 }
@@ -111,8 +116,11 @@ static void price_step(struct model_play *play, struct sweep *sweep, const struc
 
     if (pattern->job != sweep->sides.job)
         model_sides_turn(&sweep->sides, pattern->job);
+    uint32_t *blocks = sweep->last_blocks;
+    sweep->last_blocks = sweep->blocks;
+    sweep->blocks = blocks;
     for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-        uint32_t block = plan->kind->block(plan, rank, pattern->s);
+        uint32_t block = blocks[rank] = plan->kind->block(plan, rank, pattern->s);
         double block_s = pattern->works ? model_sides_block_s(&sweep->sides, rank, block) : 0;
         sweep->compute_s[rank] = block_s;
         sweep->add_s[rank] = 0;
@@ -177,9 +185,9 @@ static void move_messages(const struct model_ring *ring, struct sweep *sweep,
         uint32_t target = sweep->targets[rank];
         double bytes[2] = {0};
         if (pattern->moves_kv)
-            bytes[0] = sweep->kv_bytes[plan->kind->block(plan, rank, pattern->s)];
+            bytes[0] = sweep->kv_bytes[sweep->blocks[rank]];
         if (pattern->moves_gradient)
-            bytes[1] = sweep->gradient_bytes[plan->kind->block(plan, rank, pattern->s - 1)];
+            bytes[1] = sweep->gradient_bytes[sweep->last_blocks[rank]];
         if (hop->lazy)
             move_when_awaited(hop, pattern, begin_s[rank], begin_s[target] + sweep->compute_s[target], bytes,
                               &sweep->kv[rank], &sweep->gradient[rank]);
