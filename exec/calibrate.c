@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "exec/calibration.h"
+#include "exec/output.h"
 
 #define TIMEOUT_S 60.0
 
@@ -48,23 +49,36 @@ void exec_calibrate_progress(const struct exec_calibration *c, const char *forma
     va_end(arguments);
 }
 
-static enum ring_status write_files(const struct exec_calibration *c, struct ring_error *error)
+/* Where the topology goes, on rank 0; and that something can be written there, before a quarter of a minute
+ * is spent. */
+static enum ring_status find_place(const struct exec_calibration *c, char *path, size_t size,
+                                   struct ring_error *error)
 {
-    char path[4096];
+    struct exec_output trial;
     enum ring_status status = RING_OK;
 
-    if (c->rank == 0) {
-        if (!c->spec->path)
-            status = config_cache_path(path, sizeof path, "this-machine.yaml", error);
-        if (status == RING_OK)
-            status = exec_calibration_write(c, c->spec->path ? c->spec->path : path, error);
+    if (c->rank == 0 && c->spec->path && (size_t)snprintf(path, size, "%s", c->spec->path) >= size)
+        status = ring_fail(error, RING_IO, "%.200s...: the path is too long", c->spec->path);
+    else if (c->rank == 0 && !c->spec->path)
+        status = config_cache_path(path, size, "this-machine.yaml", error);
+    if (c->rank == 0 && status == RING_OK) {
+        status = exec_output_open(&trial, path, error);
+        exec_output_discard(&trial);
     }
+    return exec_agree(c->comm, &c->bound, status, error);
+}
+
+static enum ring_status write_files(const struct exec_calibration *c, const char *path,
+                                    struct ring_error *error)
+{
+    enum ring_status status = c->rank == 0 ? exec_calibration_write(c, path, error) : RING_OK;
     return exec_agree(c->comm, &c->bound, status, error);
 }
 
 enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct ring_error *error)
 {
     struct exec_calibration *c = calloc(1, sizeof *c);
+    char path[PATH_MAX];
 
     if (!c)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for a calibration");
@@ -79,11 +93,13 @@ enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct r
         status = ring_fail(error, RING_BAD_INPUT, "calibrate measures one machine, and was started on %d",
                            c->clock.n_hosts);
     if (status == RING_OK)
+        status = find_place(c, path, sizeof path, error);
+    if (status == RING_OK)
         status = exec_calibrate_link(c, error);
     if (status == RING_OK)
         status = exec_calibrate_kernels(c, KERNELS_SHARE * spec->seconds, error);
     if (status == RING_OK)
-        status = write_files(c, error);
+        status = write_files(c, path, error);
     free(c);
     return status;
 }

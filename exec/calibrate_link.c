@@ -11,13 +11,35 @@
 #include "exec/memory.h"
 #include "exec/transport.h"
 
-enum { N_TRIALS = 15, FIRST_BYTES = 1024, MAX_BYTES = 64 << 20, MAX_HOPS = 128, COPY_BYTES = 32 << 20 };
+enum {
+    N_TRIALS = 15,
+    FIRST_BYTES = 1024,
+    MAX_BYTES = 64 << 20,
+    MAX_HOPS = 128,
+    COPY_BYTES = 32 << 20,
+    LARGE_BYTES = 256 << 10,
+    SECOND_BEST = 1,
+    HURRY_S = 5 /* with less time to spend the largest messages are left out */
+};
+
+#define FASTEST_COPY_BYTES_PER_S 50e9
 
 /* Enough hops to time, not so many that large ones take long. */
 static int hops_of(uint64_t bytes)
 {
     uint64_t n = (UINT64_C(32) << 20) / bytes;
     return n > MAX_HOPS ? MAX_HOPS : n < 1 ? 1 : (int)n;
+}
+
+/* The largest message that all ranks can have four times over in a quarter of the memory. */
+static uint64_t largest_message(const struct exec_calibration *c)
+{
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    uint64_t bytes = c->spec->seconds < HURRY_S ? MAX_BYTES / 16 : MAX_BYTES;
+
+    while (bytes > COPY_BYTES / 8 && 4.0 * (double)bytes * c->n_ranks > memory / 4)
+        bytes /= 4;
+    return bytes;
 }
 
 static enum ring_status one_hop(struct exec_calibration *c, struct ring_transport *t, char *out, char *in,
@@ -41,31 +63,65 @@ static enum ring_status one_hop(struct exec_calibration *c, struct ring_transpor
     return status;
 }
 
-/* The time of a hop: the quartile of some trials, because the slow ones are those in which a rank lost its
- * core. */
-static enum ring_status time_size(struct exec_calibration *c, struct ring_transport *t, char *buffers[2],
-                                  uint64_t bytes, double *hop_s, double *spread, struct ring_error *error)
+/* What the trials of one size came to, a hop each. */
+struct trials {
+    double wall_s[N_TRIALS],
+        copy_s[N_TRIALS]; /* of the slowest rank: on the clock; of a processor, copying */
+};
+
+/* Where the block is that leaves at that turn and has come at the one before. */
+static char *place(char *buffers[2], uint64_t turn, uint64_t bytes, uint64_t largest)
 {
-    double trials_s[N_TRIALS];
+    return buffers[turn % 2] + turn * bytes % largest;
+}
+
+static enum ring_status run_trials(struct exec_calibration *c, struct exec_transport *transport,
+                                   char *buffers[2], uint64_t bytes, struct trials *trials,
+                                   struct ring_error *error)
+{
     int n_hops = hops_of(bytes);
+    uint64_t turn = 0, largest = largest_message(c);
     enum ring_status status = RING_OK;
 
     for (int trial = -1; trial < N_TRIALS && status == RING_OK; trial++) { /* the first is first contact */
         status = exec_barrier(c->comm, &c->bound, "all ranks to exchange", error);
-        double begun_s = exec_clock_s();
-        for (int hop = 0; hop < n_hops && status == RING_OK; hop++)
-            status = one_hop(c, t, buffers[hop % 2], buffers[1 - hop % 2], bytes, error);
-        double time_s = (exec_clock_s() - begun_s) / n_hops;
+        double begun_s = exec_clock_s(), copied_s = exec_transport_copy_cpu_s(transport);
+        /* Each hop sends what the one before received, as in a ring, and receives where no cache has been
+         * lately. */
+        for (int hop = 0; hop < n_hops && status == RING_OK; hop++, turn++)
+            status = one_hop(c, exec_transport_base(transport), place(buffers, turn, bytes, largest),
+                             place(buffers, turn + 1, bytes, largest), bytes, error);
+        double times_s[] = {(exec_clock_s() - begun_s) / n_hops,
+                            (exec_transport_copy_cpu_s(transport) - copied_s) / n_hops};
         if (status == RING_OK)
-            status = exec_maximum(c->comm, &c->bound, &time_s, 1, "all ranks' hop times", error);
-        if (trial >= 0)
-            trials_s[trial] = time_s;
+            status = exec_maximum(c->comm, &c->bound, times_s, 2, "all ranks' hop times", error);
+        if (trial >= 0) {
+            trials->wall_s[trial] = times_s[0];
+            trials->copy_s[trial] = times_s[1];
+        }
     }
+    return status;
+}
+
+/* The time of a hop. A small one is over before anybody takes the core away: the second best of the trials on
+ * the clock. A large one is the copy, so it is that in processor time, and what the smallest hop takes for
+ * the handshake; unless the bytes came in pieces (no single copy), which shows as a copy too fast to be one.
+ */
+static enum ring_status time_size(struct exec_calibration *c, struct exec_transport *transport,
+                                  char *buffers[2], size_t size, double *spread, struct ring_error *error)
+{
+    struct trials trials;
+    uint64_t bytes = c->sizes[size];
+    enum ring_status status = run_trials(c, transport, buffers, bytes, &trials, error);
+
     if (status != RING_OK)
         return status;
-    exec_median(trials_s, N_TRIALS);
-    *hop_s = trials_s[N_TRIALS / 4];
-    *spread = exec_spread(trials_s, N_TRIALS);
+    double copy_s = exec_median(trials.copy_s, N_TRIALS);
+    exec_median(trials.wall_s, N_TRIALS);
+    bool copied = bytes >= LARGE_BYTES && copy_s > (double)bytes / FASTEST_COPY_BYTES_PER_S;
+    c->hop_s[size] =
+        copied ? fmin(copy_s + c->hop_s[0], trials.wall_s[SECOND_BEST]) : trials.wall_s[SECOND_BEST];
+    *spread = copied ? exec_spread(trials.copy_s, N_TRIALS) : exec_spread(trials.wall_s, N_TRIALS);
     return RING_OK;
 }
 
@@ -82,22 +138,11 @@ static enum ring_status time_copy(struct exec_calibration *c, char *buffers[2], 
         trials_s[trial] = exec_clock_s() - begun_s;
     }
     exec_median(trials_s, N_TRIALS);
-    double time_s = trials_s[N_TRIALS / 4];
+    double time_s = trials_s[SECOND_BEST];
     if (status == RING_OK)
         status = exec_maximum(c->comm, &c->bound, &time_s, 1, "all ranks' copies", error);
     c->copy_bytes_per_s = 2.0 * (double)bytes / time_s;
     return status;
-}
-
-/* The largest message that all ranks can have four times over in a quarter of the memory. */
-static uint64_t largest_message(const struct exec_calibration *c)
-{
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    uint64_t bytes = MAX_BYTES;
-
-    while (bytes > COPY_BYTES / 8 && 4.0 * (double)bytes * c->n_ranks > memory / 4)
-        bytes /= 4;
-    return bytes;
 }
 
 /* A hop of next to nothing, with a computation of nothing, less the hop itself: what posting and waiting
@@ -114,7 +159,8 @@ enum ring_status exec_calibrate_link(struct exec_calibration *c, struct ring_err
     struct exec_transport_spec spec = {.comm = c->comm,
                                        .progress = MODEL_PROGRESS_POLL,
                                        .bound = c->bound,
-                                       .clock_offset_s = c->clock.offset_s};
+                                       .clock_offset_s = c->clock.offset_s,
+                                       .count_copies = true};
     struct exec_transport *transport = NULL;
     uint64_t largest = largest_message(c);
     char *buffers[2] = {exec_memory_alloc(largest), exec_memory_alloc(largest)};
@@ -132,8 +178,7 @@ enum ring_status exec_calibrate_link(struct exec_calibration *c, struct ring_err
         size_t i = c->n_sizes++;
         exec_calibrate_progress(c, "hops of %llu bytes", (unsigned long long)bytes);
         c->sizes[i] = bytes;
-        status =
-            time_size(c, exec_transport_base(transport), buffers, bytes, &c->hop_s[i], &spreads[i], error);
+        status = time_size(c, transport, buffers, i, &spreads[i], error);
     }
     if (transport && status == RING_OK)
         exec_transport_close(transport);

@@ -20,6 +20,18 @@ static double now(struct ring_transport *transport)
     return exec_transport_now(of(transport));
 }
 
+static struct exec_call begin_call(const struct exec_transport *t)
+{
+    return (struct exec_call){.begin_s = exec_transport_now(t),
+                              .cpu_s = t->spec.count_copies ? exec_clock_cpu_s() : 0};
+}
+
+static void end_call(const struct exec_transport *t, struct exec_call *call)
+{
+    call->cpu_s = t->spec.count_copies ? exec_clock_cpu_s() - call->cpu_s : 0;
+    call->end_s = exec_transport_now(t);
+}
+
 /* Through shared memory, a receive's bytes are copied inside one of our calls to MPI: the one that finds it
  * complete, or the one before, where MPI does not look again after copying. It is the one that took long
  * enough for a copy. Elsewhere we cannot tell, and say since the post. */
@@ -34,6 +46,7 @@ static void date_receive(struct exec_transport *t, struct exec_flight *flight, s
         call = t->last_call;
     flight->begun_s = call.begin_s;
     flight->ended_s = call.end_s;
+    t->copy_cpu_s += call.cpu_s;
 }
 
 enum ring_status exec_transport_look(struct exec_transport *t)
@@ -41,11 +54,11 @@ enum ring_status exec_transport_look(struct exec_transport *t)
     for (struct exec_flight *flight = t->hangar.messages.first; flight; flight = flight->next) {
         if (flight->done)
             continue;
-        struct exec_call call = {.begin_s = exec_transport_now(t)};
+        struct exec_call call = begin_call(t);
         enum ring_status status = exec_flight_test(flight, t->rank, &t->base.error);
         if (status != RING_OK)
             return status;
-        call.end_s = exec_transport_now(t);
+        end_call(t, &call);
         if (flight->done) {
             flight->ended_s = call.end_s;
             date_receive(t, flight, call);
@@ -108,9 +121,9 @@ static enum ring_status post(struct exec_transport *t, enum exec_flight_kind kin
     request->handle = flight;
     flight->message = *message;
     /* The very post of a receive copies, where the sender was here first. */
-    t->last_call.begin_s = flight->posted_s;
+    t->last_call = begin_call(t);
     enum ring_status status = exec_flight_start(flight, buffer, t->comm, t->rank, &t->base.error);
-    t->last_call.end_s = exec_transport_now(t);
+    end_call(t, &t->last_call);
     return status;
 }
 
@@ -235,6 +248,11 @@ void exec_transport_set_compute(struct exec_transport *transport, const struct e
 uint64_t exec_transport_bytes_sent(const struct exec_transport *transport)
 {
     return transport->bytes_sent;
+}
+
+double exec_transport_copy_cpu_s(const struct exec_transport *transport)
+{
+    return transport->copy_cpu_s;
 }
 
 uint64_t exec_transport_polls(const struct exec_transport *transport)

@@ -41,6 +41,7 @@ struct exec_transport_spec {
     struct exec_bound bound;
     double clock_offset_s; /* from struct exec_clock */
     struct exec_fault fault;
+    bool count_copies; /* see exec_transport_copy_cpu_s; costs a system call a look */
 };
 
 struct exec_transport;
@@ -59,6 +60,9 @@ void exec_transport_set_compute(struct exec_transport *transport, const struct e
 
 /* Bytes posted to be sent since open, to others and to itself. */
 uint64_t exec_transport_bytes_sent(const struct exec_transport *transport);
+
+/* Processor time that went into copying what was received through shared memory, since open. */
+double exec_transport_copy_cpu_s(const struct exec_transport *transport);
 
 /* Times that messages were looked after during computation, since open. */
 uint64_t exec_transport_polls(const struct exec_transport *transport);

@@ -12,6 +12,7 @@
 /* One call to MPI that may have moved something. */
 struct exec_call {
     double begin_s, end_s;
+    double cpu_s; /* processor time, if the transport counts it */
 };
 
 struct exec_transport {
@@ -22,6 +23,7 @@ struct exec_transport {
     bool *shares_memory; /* [n_ranks]: on this machine, so that the receiver copies */
     struct exec_hangar hangar;
     struct exec_call last_call;
+    double copy_cpu_s;
     uint64_t bytes_sent, n_polls;
 };
 

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "engine/trace.h"
+#include "exec/kernels/npy.h"
 #include "tests/mpi/support.h"
 #include "tests/support/cmocka_all.h"
 
@@ -144,6 +146,102 @@ static void a_measurement_leaves_the_rows_of_every_rank(void **state)
     ring_trace_fini(&trace);
 }
 
+/* Two steps of 5 ms each on every rank; on a free core nothing hides them. */
+static void a_timed_block_takes_its_time(void **state)
+{
+    char path[128];
+    const char *words[] = {"measure", SCENARIO, "--out", path, "--set", "compute={block: 5 ms, core: free}",
+                           NULL};
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", result_path("timed"));
+    if (run_ranks(2, 60, words, &outcome, &error) != RING_OK)
+        fail_msg("%s", error.text);
+    char *text = read_text(path);
+    double time_s = 0;
+    assert_non_null(strstr(text, "\nkernel timed\n"));
+    assert_int_equal(sscanf(strstr(text, "\nrepeats_s ") + 1, "repeats_s %lf", &time_s), 1);
+    assert_true(time_s >= 10e-3);
+    free(text);
+}
+
+static void read_tensor(const char *name, uint32_t n_dims, struct npy_array *array)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s", result_path(name));
+    if (npy_read(path, array, &error) != RING_OK)
+        fail_msg("%s", error.text);
+    unlink(path);
+    assert_int_equal(array->n_dims, n_dims);
+    assert_int_equal(array->dtype, RING_FP32);
+}
+
+/* Q = 0 makes all weights equal, and V[j] = j: out[i] = i / 2, lse[i] = ln(i + 1), in the order of the
+ * sequence, however the tokens were dealt. */
+static void a_dump_is_in_the_order_of_the_whole_sequence(void **state)
+{
+    char folder[128];
+    const char *words[] = {"verify", SCENARIO,
+                           "--set",  "data.kind=ramp",
+                           "--set",  "ring.devices=3",
+                           "--set",  "ring.layout=zigzag",
+                           "--set",  "problem.tokens=1000",
+                           "--dump", folder,
+                           "--out",  "/dev/null",
+                           NULL};
+    struct npy_array out, lse, v;
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", result_path(""));
+    words[13] = result_path("report");
+    if (run_ranks(3, 60, words, &outcome, &error) != RING_OK)
+        fail_msg("%s", error.text);
+    read_tensor("out.npy", 4, &out);
+    read_tensor("lse.npy", 3, &lse);
+    read_tensor("v.npy", 4, &v);
+    const uint64_t out_shape[] = {1, 4, 1000, 32}, v_shape[] = {1, 2, 1000, 32};
+    assert_memory_equal(out.shape, out_shape, sizeof out_shape);
+    assert_memory_equal(lse.shape, out_shape, 3 * sizeof *out_shape);
+    assert_memory_equal(v.shape, v_shape, sizeof v_shape);
+    for (int head = 0; head < 4; head++) {
+        for (int i = 0; i < 1000; i++) {
+            float row = ((const float *)out.data)[(head * 1000 + i) * 32 + 31];
+            float log_sum = ((const float *)lse.data)[head * 1000 + i];
+            assert_true(fabs(row - i / 2.0) <= 1e-3);
+            assert_true(fabs(log_sum - log(i + 1.0)) <= 1e-5);
+        }
+    }
+    assert_true(((const float *)v.data)[999 * 32] == 999.0f);
+    npy_free(&out);
+    npy_free(&lse);
+    npy_free(&v);
+}
+
+/* Both files load, and the topology finds its device. */
+static void a_calibration_can_be_read_back(void **state)
+{
+    char path[128], core[128];
+    const char *words[] = {"calibrate", "--seconds", "0.5", "--stamp", "calibration of a test",
+                           "--out",     path,        NULL};
+    struct config_summary summary;
+
+    (void)state;
+    snprintf(core, sizeof core, "%s", result_path("machine-core.yaml"));
+    snprintf(path, sizeof path, "%s", result_path("machine.yaml"));
+    if (run_ranks(2, 60, words, &outcome, &error) != RING_OK ||
+        config_check(path, &summary, &error) != RING_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(summary.kind, CONFIG_TOPOLOGY);
+    assert_non_null(strstr(summary.text, "2 devices"));
+    if (config_check(core, &summary, &error) != RING_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(summary.kind, CONFIG_DEVICE);
+    char *text = read_text(path);
+    assert_non_null(strstr(text, "# calibration of a test\n"));
+    free(text);
+}
+
 static void assert_refused(uint32_t n_ranks, const char *const *words, const char *reason)
 {
     enum ring_status status = run_ranks(n_ranks, 60, words, &outcome, &error);
@@ -171,6 +269,9 @@ static void a_bad_scenario_is_one_line(void **state)
 static void a_result_that_cannot_be_written_is_one_line(void **state)
 {
     (void)state;
+    assert_refused(2,
+                   (const char *const[]){"calibrate", "--seconds", "0.1", "--out", "/nowhere/m.yaml", NULL},
+                   "/nowhere/m");
     assert_refused(2, (const char *const[]){"measure", SCENARIO, "--out", "/nowhere/result", NULL},
                    "/nowhere/result");
 }
@@ -189,6 +290,9 @@ int main(void)
         cmocka_unit_test(one_rank_needs_no_mpirun),
         cmocka_unit_test(the_same_run_twice_has_the_same_bits),
         cmocka_unit_test(a_measurement_leaves_the_rows_of_every_rank),
+        cmocka_unit_test(a_timed_block_takes_its_time),
+        cmocka_unit_test(a_dump_is_in_the_order_of_the_whole_sequence),
+        cmocka_unit_test(a_calibration_can_be_read_back),
         cmocka_unit_test(a_wrong_number_of_ranks_is_one_line),
         cmocka_unit_test(a_bad_scenario_is_one_line),
         cmocka_unit_test(a_result_that_cannot_be_written_is_one_line),
