@@ -8,6 +8,7 @@
 
 #include "config/files.h"
 #include "config/load.h"
+#include "config/summary.h"
 
 enum ring_status config_scenario_load(const char *path, const struct config_overrides *overrides,
                                       struct config_scenario **out, struct ring_error *error)
@@ -38,22 +39,13 @@ void config_scenario_free(struct config_scenario *scenario)
         config_pool_close(scenario->pool);
 }
 
-/* "1 switch", "8 devices" */
-static const char *plural(struct config_reader *reader, size_t n, const char *one, const char *many)
-{
-    return config_text(reader, "%zu %s", n, n == 1 ? one : many);
-}
-
 static void check_topology(struct config_reader *reader, const struct config_node *root, char *text,
                            size_t size)
 {
     const struct model_topology *topology = config_read_topology(reader, root);
 
     if (topology)
-        snprintf(text, size, "topology %s: %s, %s, %s", topology->name,
-                 plural(reader, topology->n_devices, "device", "devices"),
-                 plural(reader, topology->n_vertices - topology->n_devices, "switch", "switches and NICs"),
-                 plural(reader, topology->n_links, "link", "links"));
+        config_describe_topology(reader, topology, text, size);
 }
 
 static void check_device(struct config_reader *reader, const struct config_node *root, char *text,
@@ -62,8 +54,7 @@ static void check_device(struct config_reader *reader, const struct config_node 
     const struct model_device *device = config_read_device(reader, root);
 
     if (device)
-        snprintf(text, size, "device %s: %s", device->name,
-                 plural(reader, device->n_curves, "curve", "curves"));
+        config_describe_device(reader, device, text, size);
 }
 
 static void check_scenario(struct config_reader *reader, const struct config_node *root, const char *path,
@@ -72,11 +63,7 @@ static void check_scenario(struct config_reader *reader, const struct config_nod
     const struct config_scenario *scenario = config_read_scenario(reader, root, path);
 
     if (scenario)
-        snprintf(text, size, "scenario %s: %s %s on %s of %s, %s, %s", scenario->name,
-                 plural(reader, scenario->plan.problem.tokens, "token", "tokens"),
-                 ring_pass_names[scenario->plan.pass],
-                 plural(reader, scenario->plan.n_ranks, "device", "devices"), scenario->topology->name,
-                 ring_layout_names[scenario->plan.layout], ring_mask_names[scenario->plan.problem.mask]);
+        config_describe_scenario(reader, scenario, text, size);
 }
 
 enum ring_status config_check(const char *path, struct config_summary *summary, struct ring_error *error)

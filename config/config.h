@@ -60,7 +60,7 @@ void config_scenario_show(const struct config_scenario *scenario, FILE *file);
 enum config_kind { CONFIG_SCENARIO, CONFIG_TOPOLOGY, CONFIG_DEVICE };
 struct config_summary {
     enum config_kind kind;
-    char text[512]; /* "topology dgx-h100: 8 devices, 1 switch, 16 links" */
+    char text[768]; /* "topology dgx-h100: 8 devices, 1 switch, 16 links, bisection 1432 GB/s one way, ..." */
 };
 enum ring_status config_check(const char *path, struct config_summary *summary, struct ring_error *error);
 

@@ -111,6 +111,20 @@ void *config_scratch(struct config_reader *reader, size_t n, size_t size)
     return allocate(reader, reader->scratch, n, size);
 }
 
+void *config_grown(struct config_reader *reader, void *array, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return array;
+    size_t larger = *room ? 2 * *room : 64;
+    void *moved = config_scratch(reader, larger, size);
+    if (!moved)
+        return NULL;
+    if (n > 0)
+        memcpy(moved, array, n * size);
+    *room = larger;
+    return moved;
+}
+
 const char *config_keep_text(struct config_reader *reader, const char *text)
 {
     char *copy = config_ok(reader) && text ? config_pool_text(reader->keep, text, strlen(text)) : NULL;

@@ -43,6 +43,8 @@ void config_fail_memory(struct config_reader *reader);
 /* Zeroed memory that the caller gets, or that is gone when the load ends. NULL after a failure. */
 void *config_keep(struct config_reader *reader, size_t n, size_t size);
 void *config_scratch(struct config_reader *reader, size_t n, size_t size);
+/* Room for one more element of an array in scratch, with its old elements; NULL after a failure. */
+void *config_grown(struct config_reader *reader, void *array, size_t n, size_t *room, size_t size);
 /* A copy that the caller gets; text NULL, or a failure: NULL. */
 const char *config_keep_text(struct config_reader *reader, const char *text);
 /* Formatted text in scratch; "" after a failure, so that it can be printed. */

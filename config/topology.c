@@ -200,20 +200,6 @@ void config_add_cable(struct config_graph *graph, const struct config_mark *mark
     config_add_link(graph, mark, b, a, type, classes);
 }
 
-void *config_grown(struct config_reader *reader, void *array, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return array;
-    size_t larger = *room ? 2 * *room : 64;
-    void *moved = config_scratch(reader, larger, size);
-    if (!moved)
-        return NULL;
-    if (n > 0)
-        memcpy(moved, array, n * size);
-    *room = larger;
-    return moved;
-}
-
 const char *config_numbered(struct config_graph *graph, const char *prefix, const char *name, uint32_t index,
                             uint32_t count)
 {

@@ -80,9 +80,6 @@ const struct config_link_type *config_make_link_type(struct config_graph *graph,
                                                      double bytes_per_s);
 double config_link_bytes_per_s(const struct config_link_type *type);
 
-/* Room for one more element of an array in scratch, with its old elements; NULL after a failure. */
-void *config_grown(struct config_reader *reader, void *array, size_t n, size_t *room, size_t size);
-
 /* "prefix.name3", or "prefix.name" where there is only one; no dot after an empty prefix. */
 const char *config_numbered(struct config_graph *graph, const char *prefix, const char *name, uint32_t index,
                             uint32_t count);
