@@ -68,6 +68,20 @@ static enum ring_status open_slots(struct exec_session *session, struct ring_err
     return RING_OK;
 }
 
+/* What a backward pass starts from: dO, and the state of a forward pass where the plan has none itself. */
+static enum ring_status open_backward(struct exec_session *session, uint64_t q_bytes,
+                                      struct ring_error *error)
+{
+    session->d_out = exec_memory_alloc(q_bytes);
+    if (!session->d_out)
+        return no_memory(session, q_bytes, error);
+    data_fill(&session->data, &session->plan.problem, DATA_DO, &session->shard, session->d_out);
+    enum ring_status status = attention_open_backward(session->attention, session->d_out, error);
+    if (status == RING_OK && session->plan.pass == RING_PASS_BACKWARD)
+        status = attention_prefill(session->attention, (uint32_t)session->rank, &session->data, error);
+    return status;
+}
+
 /* The rank's own Q, K and V, and the kernel that will work on them. */
 static enum ring_status open_data(struct exec_session *session, struct ring_error *error)
 {
@@ -92,6 +106,8 @@ static enum ring_status open_data(struct exec_session *session, struct ring_erro
 
     enum ring_status status = attention_open(&session->attention, &session->plan, (uint32_t)session->rank,
                                              session->kernel, session->q, false, error);
+    if (status == RING_OK && session->plan.pass != RING_PASS_FORWARD)
+        status = open_backward(session, q_bytes, error);
     if (status == RING_OK)
         session->compute = attention_compute(session->attention);
     return status;
@@ -163,6 +179,7 @@ void exec_session_close(struct exec_session *session)
     if (session->attention)
         attention_close(session->attention);
     exec_memory_free(session->q);
+    exec_memory_free(session->d_out);
     for (uint32_t slot = 0; session->memory.slots && slot < session->memory.n_slots; slot++)
         exec_memory_free(session->memory.slots[slot].data);
     free(session->memory.slots);

@@ -37,7 +37,7 @@ struct exec_session {
     const struct block_kernel *kernel; /* NULL where blocks are timed and no data is needed */
     struct attention *attention;
     struct ring_compute compute;
-    void *q;
+    void *q, *d_out; /* d_out: of a backward pass */
     struct ring_memory memory;
 
     struct exec_transport *transport;

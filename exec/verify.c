@@ -79,8 +79,8 @@ static enum ring_status report(struct exec_session *session, const struct exec_v
     return exec_agree(session->comm, &session->bound, status, error);
 }
 
-enum ring_status exec_verify(struct exec_session *session, const struct exec_verify_spec *spec,
-                             struct ring_error *error)
+static enum ring_status verify_forward(struct exec_session *session, const struct exec_verify_spec *spec,
+                                       struct ring_error *error)
 {
     const struct ring_problem *problem = &session->plan.problem;
     uint64_t n_rows = (uint64_t)problem->batch * problem->heads * session->shard.tokens;
@@ -109,4 +109,13 @@ enum ring_status exec_verify(struct exec_session *session, const struct exec_ver
     exec_memory_free(out);
     exec_memory_free(lse);
     return status;
+}
+
+enum ring_status exec_verify(struct exec_session *session, const struct exec_verify_spec *spec,
+                             struct ring_error *error)
+{
+    if (session->plan.pass == RING_PASS_FORWARD)
+        return verify_forward(session, spec, error);
+    return ring_fail(error, RING_UNSUPPORTED, "ring.pass is %s: verify compares the output of a forward pass",
+                     ring_pass_names[session->plan.pass]);
 }
