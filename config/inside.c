@@ -74,7 +74,7 @@ void config_read_mesh(struct config_graph *graph, const struct config_node *node
             return;
         if (pair->n < 2 || pair->n > 3) {
             config_fail(reader, &pair->mark,
-                        "pairs: found %zu numbers, accepted: two devices, and how many cables", pair->n);
+                        "pairs: found %zu in a pair, accepted: two devices, and how many cables", pair->n);
             return;
         }
         struct config_pair *out = &kind->pairs[kind->n_pairs++];
@@ -133,8 +133,10 @@ static void perch(struct config_graph *graph, const struct config_node *node, st
         bool wrong = digits[strspn(digits, "0123456789")] || strlen(digits) > 6 || nic >= kind->n_nics ||
                      (!digits[0] && kind->n_nics != 1);
         if (wrong) {
-            config_fail(reader, &node->mark, "tree %s is no nic, accepted: nic0 to nic%d (%u under 'nics')",
-                        config_found(reader, node), (int)kind->n_nics - 1, kind->n_nics);
+            config_fail(reader, &node->mark, "tree %s is no nic, accepted: %s", config_found(reader, node),
+                        kind->n_nics > 1    ? config_text(reader, "nic0 to nic%u", kind->n_nics - 1)
+                        : kind->n_nics == 1 ? "nic"
+                                            : "device numbers, as there are no 'nics'");
             return;
         }
         at = &kind->pcie.nics[nic];
