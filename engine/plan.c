@@ -139,15 +139,22 @@ uint64_t ring_plan_slot_bytes(const struct ring_plan *plan, uint32_t rank, uint3
     return most;
 }
 
-uint64_t ring_plan_bytes_sent(const struct ring_plan *plan, uint32_t rank)
+uint64_t ring_plan_pass_bytes(const struct ring_plan *plan, uint32_t rank, enum ring_pass pass)
 {
+    uint32_t first = pass == RING_PASS_BACKWARD ? plan->backward_step : 0;
+    uint32_t end = pass == RING_PASS_FORWARD ? plan->backward_step : plan->n_steps;
     uint64_t bytes = 0;
     struct ring_plan_step step;
 
-    for (uint32_t s = 0; s < plan->n_steps; s++) {
+    for (uint32_t s = first; s < end; s++) {
         ring_plan_step(plan, rank, s, &step);
         for (uint32_t i = 0; i < step.n_sends; i++)
             bytes += step.sends[i].bytes;
     }
     return bytes;
+}
+
+uint64_t ring_plan_bytes_sent(const struct ring_plan *plan, uint32_t rank)
+{
+    return ring_plan_pass_bytes(plan, rank, RING_PASS_BOTH);
 }

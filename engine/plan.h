@@ -84,8 +84,8 @@ struct ring_plan;
 /* One schedule: a row in the table of plan.c. */
 struct ring_plan_kind {
     const char *name; /* "ring": the value of ring.strategy in a scenario */
-    /* RING_BAD_INPUT if the settings do not fit this schedule; sets n_steps, n_slots and own_gradient_slot.
-     */
+    /* RING_BAD_INPUT if the settings do not fit this schedule; sets n_steps,
+     * backward_step, n_slots and own_gradient_slot. */
     enum ring_status (*init)(struct ring_plan *plan, struct ring_error *error);
     void (*step)(const struct ring_plan *plan, uint32_t rank, uint32_t step, struct ring_plan_step *out);
     /* the ranks that rank ever sends to, ascending, into out (room for n_ranks); returns how many */
@@ -110,6 +110,7 @@ struct ring_plan {
     enum ring_dtype gradient_dtype; /* in which dK and dV travel */
     bool keep_kv;                   /* pass both: forward keeps every block, backward moves gradients only */
     uint32_t n_steps;
+    uint32_t backward_step;      /* the first of the backward pass; n_steps: there is none */
     uint32_t n_slots;            /* slots a rank needs, home included */
     uint32_t own_gradient_slot;  /* 0: no backward pass */
     struct ring_work by_side[3]; /* memo for even shards: block before, at, after the rank */
@@ -164,5 +165,14 @@ uint64_t ring_plan_slot_bytes(const struct ring_plan *plan, uint32_t rank, uint3
 
 /* Bytes that a rank sends over the whole plan; the invariant that every run is held to. */
 uint64_t ring_plan_bytes_sent(const struct ring_plan *plan, uint32_t rank);
+
+/* The pass that a step belongs to, forward or backward. */
+static inline enum ring_pass ring_plan_step_pass(const struct ring_plan *plan, uint32_t step)
+{
+    return step < plan->backward_step ? RING_PASS_FORWARD : RING_PASS_BACKWARD;
+}
+
+/* Of those that ring_plan_bytes_sent counts, the bytes of one pass: forward or backward; both: all. */
+uint64_t ring_plan_pass_bytes(const struct ring_plan *plan, uint32_t rank, enum ring_pass pass);
 
 #endif

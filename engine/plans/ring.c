@@ -102,7 +102,8 @@ static enum ring_status ring_init(struct ring_plan *plan, struct ring_error *err
     bool backward = plan->pass != RING_PASS_FORWARD;
 
     (void)error;
-    plan->n_steps = (plan->pass != RING_PASS_BACKWARD ? n_forward : 0) + (backward ? n_backward : 0);
+    plan->backward_step = plan->pass != RING_PASS_BACKWARD ? n_forward : 0;
+    plan->n_steps = plan->backward_step + (backward ? n_backward : 0);
     plan->n_slots = 1 + n_travelling(plan);
     if (backward) {
         uint32_t n_gradients = plan->n_ranks == 1 ? 0 : 2;
@@ -150,8 +151,8 @@ static void move_gradient(const struct ring_plan *plan, uint32_t rank, uint32_t 
 
 static void ring_step(const struct ring_plan *plan, uint32_t rank, uint32_t step, struct ring_plan_step *out)
 {
-    bool backward = plan->pass == RING_PASS_BACKWARD || step >= plan->n_ranks;
-    uint32_t offset = backward && plan->pass == RING_PASS_BOTH ? plan->n_ranks : 0;
+    bool backward = ring_plan_step_pass(plan, step) == RING_PASS_BACKWARD;
+    uint32_t offset = backward ? plan->backward_step : 0;
     uint32_t s = step - offset;
 
     out->n_receives = out->n_sends = out->n_await_receives = out->n_await_sends = 0;

@@ -246,6 +246,41 @@ static void nonsense_is_refused_with_the_field_and_what_fits(void **state)
     }
 }
 
+/* 16 tokens on 4: a block is 2 * 4 tokens * 2 heads * 8 = 128 elements. Forward makes 3 hops of it; backward
+ * 3 of K/V and 4 of the gradient, which the last brings home. */
+static void each_pass_sends_what_the_formula_says(void **state)
+{
+    static const struct {
+        enum ring_dtype dtype, gradients;
+        bool keep_kv;
+        uint64_t forward_bytes, backward_bytes;
+    } cases[] = {
+        {RING_FP32, RING_FP32, false, 3 * 512, 3 * 512 + 4 * 512},
+        {RING_BF16, RING_FP32, false, 3 * 256, 3 * 256 + 4 * 512},
+        {RING_BF16, RING_BF16, false, 3 * 256, 3 * 256 + 4 * 256},
+        {RING_BF16, RING_FP32, true, 3 * 256, 4 * 512},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ring_plan_spec spec = spec_of(16, 4);
+        struct ring_plan plan;
+        spec.problem.dtype = cases[i].dtype;
+        spec.pass = RING_PASS_BOTH;
+        spec.gradient_dtype = cases[i].gradients;
+        spec.keep_kv = cases[i].keep_kv;
+        assert_int_equal(ring_plan_init(&plan, &spec, NULL), RING_OK);
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            assert_int_equal(ring_plan_pass_bytes(&plan, rank, RING_PASS_FORWARD), cases[i].forward_bytes);
+            assert_int_equal(ring_plan_pass_bytes(&plan, rank, RING_PASS_BACKWARD), cases[i].backward_bytes);
+            assert_int_equal(ring_plan_bytes_sent(&plan, rank),
+                             cases[i].forward_bytes + cases[i].backward_bytes);
+        }
+        assert_int_equal(ring_plan_step_pass(&plan, 3), RING_PASS_FORWARD);
+        assert_int_equal(ring_plan_step_pass(&plan, 4), RING_PASS_BACKWARD);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +295,7 @@ int main(void)
         cmocka_unit_test(gradients_travel_one_step_behind_their_block_and_come_home),
         cmocka_unit_test(backward_bytes_follow_the_formula),
         cmocka_unit_test(nonsense_is_refused_with_the_field_and_what_fits),
+        cmocka_unit_test(each_pass_sends_what_the_formula_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
