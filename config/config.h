@@ -35,6 +35,7 @@ struct config_scenario {
     const uint32_t *placement; /* [n_ranks] device index of each rank */
     struct model_compute compute;
     enum model_progress progress;
+    struct model_faults faults;
     struct config_data data;
     struct config_measure measure;
     struct config_pool *pool; /* owns every byte above */

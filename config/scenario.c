@@ -6,13 +6,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "config/faults.h"
 #include "config/files.h"
 
 /* A scenario as the file has it, before its sections are read. */
 struct draft {
     const char *name;
     enum model_progress progress;
-    const struct config_node *problem, *ring, *cluster, *compute, *data, *measure;
+    const struct config_node *problem, *ring, *cluster, *compute, *data, *measure, *faults;
+    uint64_t fault_seed;
 };
 
 static const struct config_field scenario_fields[] = {
@@ -30,6 +32,11 @@ static const struct config_field scenario_fields[] = {
      .offset = offsetof(struct draft, progress),
      .words = model_progress_names,
      .n_words = MODEL_N_PROGRESS},
+    {.key = "faults", .kind = CONFIG_NODE, .offset = offsetof(struct draft, faults)},
+    {.key = "fault_seed",
+     .kind = CONFIG_COUNT64,
+     .offset = offsetof(struct draft, fault_seed),
+     .most = UINT64_MAX},
     {.key = "data", .kind = CONFIG_NODE, .offset = offsetof(struct draft, data)},
     {.key = "measure", .kind = CONFIG_NODE, .offset = offsetof(struct draft, measure)},
 };
@@ -327,7 +334,7 @@ static void check_kind(struct config_reader *reader, const struct config_node *r
 struct config_scenario *config_read_scenario(struct config_reader *reader, const struct config_node *root,
                                              const char *path)
 {
-    struct draft draft = {.progress = MODEL_PROGRESS_POLL};
+    struct draft draft = {.progress = MODEL_PROGRESS_POLL, .fault_seed = 1};
     struct config_scenario *scenario = config_keep(reader, 1, sizeof *scenario);
 
     check_kind(reader, root);
@@ -346,5 +353,7 @@ struct config_scenario *config_read_scenario(struct config_reader *reader, const
     read_problem(reader, root, &draft, &scenario->plan.problem);
     read_cluster(reader, draft.cluster, scenario);
     read_ring(reader, root, &draft, scenario);
+    scenario->faults.seed = draft.fault_seed;
+    config_read_faults(reader, draft.faults, scenario->topology, &scenario->faults);
     return config_ok(reader) ? scenario : NULL;
 }

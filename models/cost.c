@@ -140,7 +140,7 @@ static double regular_compute_s(const struct model_ring *ring)
         if (model_sides_init(&sides, &prices, NULL) == RING_OK) {
             add_up_regular(ring, patterns, &sides, sums_s);
             for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++)
-                most_s = fmax(most_s, sums_s[rank]);
+                most_s = fmax(most_s, sums_s[rank] * model_fault_slowness(ring, rank));
             model_sides_fini(&sides);
         }
         model_prices_fini(&prices);
@@ -170,7 +170,7 @@ struct model_bound model_ring_bound(const struct model_ring *ring)
 
     bound.compute_s = regular_compute_s(ring);
     for (uint32_t rank = 0; rank < n_ranks && bound.compute_s < 0; rank++)
-        busiest_s = fmax(busiest_s, rank_compute_s(ring, rank));
+        busiest_s = fmax(busiest_s, rank_compute_s(ring, rank) * model_fault_slowness(ring, rank));
     bound.compute_s = fmax(bound.compute_s, busiest_s);
     for (uint32_t h = 0; h < n_hops; h++) {
         const struct model_hop *hop = &ring->hops[h];

@@ -5,6 +5,7 @@
  * the order in which ranks are taken up changes nothing; when none can be taken up and some are not done, the
  * schedule deadlocks. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,7 +78,9 @@ static enum ring_status post_all(struct machine *machine, uint32_t rank)
         status = model_mail_post_send(machine, rank, &step->sends[i]);
     for (uint32_t i = 0; i < step->n_sends && status == RING_OK; i++)
         status = model_mail_let_go(machine, rank, &step->sends[i]);
-    state->computed_s = state->begin_s + compute_s(machine, rank, step);
+    state->computed_s =
+        state->begin_s + model_fault_compute_s(machine->play->ring, rank, state->step, state->begin_s,
+                                               compute_s(machine, rank, step));
     state->parts =
         (struct ring_parts){.begin_s = state->begin_s, .compute_s = state->computed_s - state->begin_s};
     return status;
@@ -91,12 +94,17 @@ static enum ring_status bad_wait(struct machine *machine, uint32_t rank, const c
                      machine->plan->kind->name, rank, machine->ranks[rank].step, what, slot);
 }
 
-static void end_step(struct machine *machine, uint32_t rank)
+static void end_step(struct machine *machine, uint32_t rank, bool *blocked)
 {
     struct rank_state *state = &machine->ranks[rank];
     struct ring_parts *total = &machine->play->totals[rank];
+    const struct model_ring *ring = machine->play->ring;
 
-    double add_s = model_ring_add_s(machine->play->ring, rank, &machine->steps[rank]);
+    double add_s = model_fault_compute_s(ring, rank, state->step, state->now_s,
+                                         model_ring_add_s(ring, rank, &machine->steps[rank]));
+    *blocked = isinf(add_s);
+    if (*blocked)
+        return;
     state->now_s += add_s;
     state->parts.compute_s += add_s;
     state->parts.end_s = state->now_s;
@@ -124,6 +132,7 @@ static enum ring_status receive_all(struct machine *machine, uint32_t rank, bool
             return RING_OK;
         }
     }
+    *blocked = isinf(state->computed_s);
     state->now_s = later(state->now_s, state->computed_s);
     return RING_OK;
 }
@@ -170,7 +179,7 @@ static enum ring_status follow(struct machine *machine, uint32_t rank)
         case SENDING:
             status = send_all(machine, rank, &blocked);
             if (status == RING_OK && !blocked)
-                end_step(machine, rank);
+                end_step(machine, rank, &blocked);
             break;
         case DONE:
             break;
@@ -193,6 +202,13 @@ static enum ring_status deadlock(struct machine *machine)
             continue;
         const struct ring_plan_step *step = &machine->steps[rank];
         bool receiving = state->phase == RECEIVING;
+        if (state->next_wait == (receiving ? step->n_await_receives : step->n_await_sends)) {
+            int n = snprintf(list + used, sizeof list - used,
+                             "%srank %" PRIu32 " never ends computing at hop %" PRIu32, used ? ", " : "",
+                             rank, state->step);
+            used += n > 0 ? (size_t)n : 0;
+            continue;
+        }
         uint32_t slot = receiving ? step->await_receive_slots[state->next_wait]
                                   : step->await_send_slots[state->next_wait];
         const struct flow *flow = &machine->flows[receiving ? inbox_of(machine, rank, slot)->hop
@@ -203,8 +219,10 @@ static enum ring_status deadlock(struct machine *machine)
                          receiving ? flow->source : flow->target, state->step);
         used += n > 0 ? (size_t)n : 0;
     }
-    return ring_fail(machine->error, RING_DEADLOCK, "%" PRIu32 " ranks wait for ever: %s%s", n_stuck, list,
-                     n_stuck > LISTED_RANKS ? " and so on" : "");
+    char causes[160];
+    model_fault_causes(machine->play->ring, causes, sizeof causes);
+    return ring_fail(machine->error, RING_DEADLOCK, "%s%" PRIu32 " ranks wait for ever: %s%s", causes,
+                     n_stuck, list, n_stuck > LISTED_RANKS ? " and so on" : "");
 }
 
 enum ring_status model_play_dataflow(struct model_play *play, struct ring_error *error)

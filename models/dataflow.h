@@ -27,6 +27,7 @@ struct inbox {
 /* A message from its sender's post to its sender's wait. */
 struct parcel {
     bool sending, taken, moved; /* sending: until waited for; taken: met its receive; moved: has a time */
+    bool stuck;                 /* it will never have one, for its way has died */
     uint32_t tag, inbox;        /* inbox: as an index, from taken on */
     uint64_t bytes;
     double posted_s, movable_s, moved_s; /* movable_s: if not lazy, from taken on */

@@ -13,6 +13,9 @@ static void set_times(struct machine *machine, struct parcel *parcel, double mov
 {
     struct inbox *inbox = &machine->inboxes[parcel->inbox];
 
+    parcel->stuck = isinf(moved_s);
+    if (parcel->stuck)
+        return;
     inbox->movable_s = parcel->movable_s = movable_s;
     inbox->moved_s = parcel->moved_s = moved_s;
     inbox->state = MOVED;
@@ -21,9 +24,10 @@ static void set_times(struct machine *machine, struct parcel *parcel, double mov
 
 static void move_alone(struct machine *machine, uint32_t hop, struct parcel *parcel, double movable_s)
 {
-    double bytes_per_s = machine->play->ring->hops[hop].bytes_per_s;
+    const struct model_ring *ring = machine->play->ring;
 
-    set_times(machine, parcel, movable_s, movable_s + (double)parcel->bytes / bytes_per_s);
+    set_times(machine, parcel, movable_s,
+              model_fault_moved_s(ring, &ring->hops[hop], movable_s, (double)parcel->bytes));
 }
 
 static void wake_ends(struct machine *machine, const struct flow *flow)
@@ -41,7 +45,7 @@ static void settle(struct machine *machine, uint32_t hop)
 
     for (uint32_t i = 0; i < MAX_PARCELS; i++) {
         struct parcel *parcel = &flow->parcels[i];
-        if (!parcel->sending || parcel->moved)
+        if (!parcel->sending || parcel->moved || parcel->stuck)
             continue;
         waiting[n_waiting++] = parcel;
         n_taken += parcel->taken;
@@ -73,7 +77,7 @@ bool model_mail_settle_earliest(struct machine *machine)
     for (uint32_t hop = 0; hop < n_hops; hop++)
         for (uint32_t i = 0; i < MAX_PARCELS && !ring->hops[hop].lazy; i++) {
             struct parcel *other = &machine->flows[hop].parcels[i];
-            if (!other->sending || !other->taken || other->moved)
+            if (!other->sending || !other->taken || other->moved || other->stuck)
                 continue;
             double end_s = other->movable_s + (double)other->bytes / ring->hops[hop].bytes_per_s;
             if (parcel && end_s >= earliest_s)
@@ -235,10 +239,13 @@ bool model_mail_wait_receive(struct machine *machine, uint32_t rank, struct inbo
         struct parcel *parcel = &flow->parcels[inbox->parcel];
         double here_s = later(state->now_s, state->computed_s); /* only now does the receiver look after it */
         move_alone(machine, inbox->hop, parcel, later(parcel->posted_s, here_s));
+        if (parcel->stuck)
+            return false;
         model_wake(machine, flow->source);
     }
-    model_wait_for(&state->now_s, inbox->moved_s + hop->latency_s, inbox->movable_s, state->computed_s,
-                   &state->parts);
+    model_wait_for(&state->now_s,
+                   inbox->moved_s + model_fault_latency_s(machine->play->ring, hop, inbox->moved_s),
+                   inbox->movable_s, state->computed_s, &state->parts);
     inbox->state = FREE;
     return true;
 }

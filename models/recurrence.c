@@ -5,6 +5,16 @@
 
 #include "models/play.h"
 
+bool model_recurrence_serves(const struct model_ring *ring)
+{
+    bool pairs = ring->plan->pass != RING_PASS_FORWARD;
+
+    for (uint32_t h = 0; pairs && h < ring->hop_first[ring->plan->n_ranks]; h++)
+        if (ring->hops[h].changes)
+            return false;
+    return !ring->shared;
+}
+
 enum ring_status model_recurrence(const struct model_ring *ring, double *ends_s, struct ring_parts *totals,
                                   struct ring_parts *steps, struct ring_error *error)
 {
@@ -14,6 +24,10 @@ enum ring_status model_recurrence(const struct model_ring *ring, double *ends_s,
         return ring_fail(error, RING_UNSUPPORTED,
                          "the recurrence holds only where nothing is shared, and %s is: simulate the links",
                          ring->shared_what);
+    if (!model_recurrence_serves(ring))
+        return ring_fail(error, RING_UNSUPPORTED,
+                         "the recurrence does not hold where a block and a gradient share a hop that a fault "
+                         "changes for a time: simulate the links");
     enum ring_status status = model_prices_init(&play.prices, ring, error);
     if (status != RING_OK)
         return status;

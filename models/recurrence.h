@@ -26,4 +26,7 @@
 enum ring_status model_recurrence(const struct model_ring *ring, double *ends_s, struct ring_parts *totals,
                                   struct ring_parts *steps, struct ring_error *error);
 
+/* Whether it holds for this ring, faults and all. */
+bool model_recurrence_serves(const struct model_ring *ring);
+
 #endif

@@ -5,6 +5,7 @@
  * knew when it began, and the memory is a few numbers a rank. Which of the steps move what, and how far ahead
  * their receives were posted, is read off rank 0's steps (pattern.h), since all ranks do alike. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "models/pattern.h"
@@ -17,6 +18,7 @@ struct movement {
 };
 
 struct sweep {
+    const struct model_ring *ring;
     struct model_pattern *patterns; /* [n_steps] */
     struct model_sides sides;
     uint32_t *targets;              /* [n_ranks] */
@@ -51,11 +53,13 @@ static void release(struct sweep *sweep)
     free(sweep->begins_s);
 }
 
-static enum ring_status allocate(struct sweep *sweep, const struct ring_plan *plan, struct ring_error *error)
+static enum ring_status allocate(struct sweep *sweep, const struct model_ring *ring, struct ring_error *error)
 {
+    const struct ring_plan *plan = ring->plan;
     size_t n = plan->n_ranks;
 
     *sweep = (struct sweep){
+        .ring = ring,
         .patterns = calloc(plan->n_steps, sizeof *sweep->patterns),
         .targets = calloc(n, sizeof *sweep->targets),
         .sources = calloc(n, sizeof *sweep->sources),
@@ -133,9 +137,12 @@ static void price_step(struct model_play *play, struct sweep *sweep, const struc
 }
 
 /* A message that moves alone from movable_s on. */
-static struct movement alone(const struct model_hop *hop, double movable_s, double bytes)
+static struct movement alone(const struct model_ring *ring, const struct model_hop *hop, double movable_s,
+                             double bytes)
 {
-    return (struct movement){movable_s, movable_s + bytes / hop->bytes_per_s};
+    double moved_s = hop->changes ? model_fault_moved_s(ring, hop, movable_s, bytes)
+                                  : movable_s + bytes / hop->bytes_per_s;
+    return (struct movement){movable_s, moved_s};
 }
 
 static inline double later(double a, double b)
@@ -144,8 +151,9 @@ static inline double later(double a, double b)
 }
 
 /* Sent from begin_s on; the receiver's posts were at posted_s (the block) and target_s (the gradient). */
-static void move_at_once(const struct model_hop *hop, const struct model_pattern *pattern, double begin_s,
-                         double posted_s, double target_s, const double bytes[2], struct movement *kv,
+static void move_at_once(const struct model_ring *ring, const struct model_hop *hop,
+                         const struct model_pattern *pattern, double begin_s, double posted_s,
+                         double target_s, const double bytes[2], struct movement *kv,
                          struct movement *gradient)
 {
     const double movable_s[2] = {later(begin_s, posted_s), later(begin_s, target_s)};
@@ -156,23 +164,23 @@ static void move_at_once(const struct model_hop *hop, const struct model_pattern
         *kv = (struct movement){movable_s[0], moved_s[0]};
         *gradient = (struct movement){movable_s[1], moved_s[1]};
     } else if (pattern->moves_kv) {
-        *kv = alone(hop, movable_s[0], bytes[0]);
+        *kv = alone(ring, hop, movable_s[0], bytes[0]);
     } else {
-        *gradient = alone(hop, movable_s[1], bytes[1]);
+        *gradient = alone(ring, hop, movable_s[1], bytes[1]);
     }
 }
 
 /* The same of a lazy hop, whose receiver comes for one after the other from here_s on. */
-static void move_when_awaited(const struct model_hop *hop, const struct model_pattern *pattern,
-                              double begin_s, double here_s, const double bytes[2], struct movement *kv,
-                              struct movement *gradient)
+static void move_when_awaited(const struct model_ring *ring, const struct model_hop *hop,
+                              const struct model_pattern *pattern, double begin_s, double here_s,
+                              const double bytes[2], struct movement *kv, struct movement *gradient)
 {
     if (pattern->moves_kv) {
-        *kv = alone(hop, later(begin_s, here_s), bytes[0]);
+        *kv = alone(ring, hop, later(begin_s, here_s), bytes[0]);
         here_s = later(here_s, kv->moved_s + hop->latency_s);
     }
     if (pattern->moves_gradient)
-        *gradient = alone(hop, later(begin_s, here_s), bytes[1]);
+        *gradient = alone(ring, hop, later(begin_s, here_s), bytes[1]);
 }
 
 static void move_messages(const struct model_ring *ring, struct sweep *sweep,
@@ -189,11 +197,13 @@ static void move_messages(const struct model_ring *ring, struct sweep *sweep,
         if (pattern->moves_gradient)
             bytes[1] = sweep->gradient_bytes[sweep->last_blocks[rank]];
         if (hop->lazy)
-            move_when_awaited(hop, pattern, begin_s[rank], begin_s[target] + sweep->compute_s[target], bytes,
-                              &sweep->kv[rank], &sweep->gradient[rank]);
+            move_when_awaited(ring, hop, pattern, begin_s[rank], begin_s[target] + sweep->compute_s[target],
+                              bytes, &sweep->kv[rank], &sweep->gradient[rank]);
         else
-            move_at_once(hop, pattern, begin_s[rank], posted_s[target], begin_s[target], bytes,
+            move_at_once(ring, hop, pattern, begin_s[rank], posted_s[target], begin_s[target], bytes,
                          &sweep->kv[rank], &sweep->gradient[rank]);
+        if (hop->changes)
+            sweep->latency_in_s[target] = model_fault_latency_s(ring, hop, sweep->kv[rank].moved_s);
     }
 }
 
@@ -217,8 +227,9 @@ static inline double wait_all(const struct sweep *sweep, const struct model_patt
     if (pattern->moves_gradient)
         model_wait_for(&now_s, sweep->gradient[rank].moved_s, sweep->gradient[rank].movable_s, computed_s,
                        parts);
-    parts->compute_s += sweep->add_s[rank];
-    return parts->end_s = now_s + sweep->add_s[rank];
+    double add_s = model_fault_compute_s(sweep->ring, rank, pattern->s, now_s, sweep->add_s[rank]);
+    parts->compute_s += add_s;
+    return parts->end_s = now_s + add_s;
 }
 
 static void sweep_step(struct model_play *play, struct sweep *sweep, uint32_t step)
@@ -230,6 +241,9 @@ static void sweep_step(struct model_play *play, struct sweep *sweep, uint32_t st
     double *end_s = sweep->begins_s + (size_t)((step + 1) % window) * n;
 
     price_step(play, sweep, pattern);
+    for (uint32_t rank = 0; rank < n && sweep->ring->faulty; rank++)
+        sweep->compute_s[rank] =
+            model_fault_compute_s(sweep->ring, rank, step, begin_s[rank], sweep->compute_s[rank]);
     if (pattern->moves_kv || pattern->moves_gradient)
         move_messages(play->ring, sweep, pattern, begin_s,
                       sweep->begins_s + (size_t)((step - pattern->lag) % window) * n);
@@ -244,6 +258,15 @@ static void sweep_step(struct model_play *play, struct sweep *sweep, uint32_t st
     }
 }
 
+/* Something died, and the ring with it. */
+static bool never_ends(const struct model_play *play)
+{
+    for (uint32_t rank = 0; play->ring->faulty && rank < play->ring->plan->n_ranks; rank++)
+        if (isinf(play->ends_s[rank]))
+            return true;
+    return false;
+}
+
 enum ring_status model_play_regular(struct model_play *play, struct ring_error *error)
 {
     const struct ring_plan *plan = play->ring->plan;
@@ -251,7 +274,7 @@ enum ring_status model_play_regular(struct model_play *play, struct ring_error *
 
     if (!plan->kind->block)
         return RING_UNSUPPORTED;
-    enum ring_status status = allocate(&sweep, plan, error);
+    enum ring_status status = allocate(&sweep, play->ring, error);
     if (status == RING_OK &&
         !(model_patterns_read(plan, sweep.patterns) && read_neighbours(play->ring, &sweep)))
         status = RING_UNSUPPORTED;
@@ -264,6 +287,8 @@ enum ring_status model_play_regular(struct model_play *play, struct ring_error *
         for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
             play->ends_s[rank] =
                 sweep.begins_s[(size_t)(plan->n_steps % plan->n_buffers) * plan->n_ranks + rank];
+        if (never_ends(play)) /* the other way knows who waits for whom */
+            status = RING_UNSUPPORTED;
     }
     release(&sweep);
     return status;

@@ -81,7 +81,7 @@ static enum ring_status check_devices(const struct model_ring *ring, struct ring
 
 /* Bytes that decide a link's size class: of the largest block, so that all hops of a plan see one price.
  * Gradients, which are as large or twice that, see the same one. */
-static uint64_t class_bytes(const struct ring_plan *plan)
+uint64_t model_ring_class_bytes(const struct ring_plan *plan)
 {
     return plan->n_slots > 1 ? ring_plan_slot_bytes(plan, 0, 1) : ring_plan_block_bytes(plan, 0);
 }
@@ -89,7 +89,7 @@ static uint64_t class_bytes(const struct ring_plan *plan)
 static enum ring_status price_links(struct model_ring *ring, struct ring_error *error)
 {
     size_t n_links = ring->topology->n_links;
-    uint64_t bytes = class_bytes(ring->plan);
+    uint64_t bytes = model_ring_class_bytes(ring->plan);
 
     ring->link_bytes_per_s = malloc((n_links + 1) * sizeof *ring->link_bytes_per_s);
     if (!ring->link_bytes_per_s)
@@ -212,7 +212,7 @@ static enum ring_status find_routes(struct model_ring *ring, struct ring_error *
     if (status != RING_OK)
         return status;
     const uint32_t *next = ring->route_links;
-    uint64_t bytes = class_bytes(ring->plan);
+    uint64_t bytes = model_ring_class_bytes(ring->plan);
     for (uint32_t h = 0; h < ring->hop_first[ring->plan->n_ranks]; h++) {
         ring->hops[h].links = next;
         next += ring->hops[h].n_links;
@@ -274,6 +274,8 @@ enum ring_status model_ring_init(struct model_ring *ring, const struct model_rin
         status = model_ring_count_bytes(ring, error);
     if (status == RING_OK)
         status = find_shared(ring, error);
+    if (status == RING_OK)
+        status = model_faults_apply(ring, spec->faults, error);
     if (status != RING_OK)
         model_ring_fini(ring);
     return status;
@@ -286,6 +288,7 @@ void model_ring_fini(struct model_ring *ring)
     free(ring->route_links);
     free(ring->link_bytes_per_s);
     free(ring->link_bytes);
+    model_faulty_free(ring->faulty);
     *ring = (struct model_ring){.plan = NULL};
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/plan.h"
 #include "engine/transport.h"
+#include "models/fault.h"
 #include "models/memory.h"
 #include "models/topology.h"
 
@@ -36,6 +37,7 @@ struct model_hop {
     double bytes_per_s;    /* of the slowest link, nothing else on it; infinity for a route of no links */
     double bytes;          /* of all messages of the whole pass */
     bool lazy;             /* bytes move only while the receiver waits and does not compute */
+    bool changes;          /* a fault makes it another hop for a time: ask fault.h when bytes arrive */
 };
 
 struct model_ring {
@@ -51,6 +53,8 @@ struct model_ring {
     double *link_bytes;       /* [n_links] over each in the whole pass */
     bool shared;              /* two hops share a link, or two ranks a device: recurrence.h must refuse */
     const char *shared_what;  /* one name of what is shared, for the reader; borrowed; NULL if none */
+    struct model_faulty
+        *faulty; /* its faults, see fault.h; NULL: none. Those for ever are in the prices above */
 };
 
 struct model_ring_spec {
@@ -59,6 +63,7 @@ struct model_ring_spec {
     const uint32_t *device_of_rank;
     struct model_compute compute;
     enum model_progress progress;
+    const struct model_faults *faults; /* NULL: none */
 };
 
 /* Routes every pair of ranks that the plan makes talk, and prices each hop. RING_BAD_INPUT where a pair has

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/faults.h"
 #include "sim/platform.h"
 #include "sim/world.h"
 
@@ -55,7 +56,13 @@ void sim_errand_carry(struct sim_world *world, struct sim_errand *errand)
     errand->stage = SIM_MOVING;
     errand->begun_s = simgrid_get_clock();
     if (errand->kind == SIM_MESSAGE) {
+        if (errand->hop->changes)
+            sim_faults_let_start(world, errand->hop);
         sg_host_sendto(host, world->seats[errand->hop->target].host, (double)errand->from_bytes);
+        if (model_fault_dead(world->play.ring, errand->hop, simgrid_get_clock())) {
+            errand->stage = SIM_STRANDED;
+            return;
+        }
     } else {
         sg_exec_t computation = sg_actor_exec_init(errand->alone_s * SIM_HOST_FLOP_PER_S);
         sg_exec_set_host(computation, host);

@@ -5,6 +5,7 @@
  * sender's wait ends when the bytes have moved, the receiver's one latency later. Ends are matched here, not
  * by SimGrid's mailboxes: then one thing, the errand, knows both ends and when it really moved. */
 #include <inttypes.h>
+#include <math.h>
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <stdlib.h>
@@ -35,6 +36,14 @@ static void errand_release(struct sim_world *world, struct sim_errand *errand)
     world->spare = errand;
 }
 
+/* Something on its way is dead, or will be before it could have moved: it never begins. */
+static bool is_cut_off(const struct sim_world *world, const struct sim_errand *errand)
+{
+    return errand->hop->changes &&
+           isinf(model_fault_moved_s(world->play.ring, errand->hop, simgrid_get_clock(),
+                                     (double)errand->from_bytes));
+}
+
 /* Starts the message if nothing stands against it. by: the rank whose call it is. A route without links takes
  * no time. Where the receiver is about to wait it carries the message itself, at no more cost than its wait.
  */
@@ -43,7 +52,7 @@ static void move_if_ready(struct sim_seat *by, struct sim_errand *errand)
     struct sim_world *world = by->world;
     struct sim_seat *receiver = &world->seats[errand->hop->target];
 
-    if (!errand->sent || !errand->received || !errand->may_move)
+    if (!errand->sent || !errand->received || !errand->may_move || is_cut_off(world, errand))
         return;
     errand->stage = SIM_READY;
     if (errand->hop->n_links == 0 || errand->from_bytes == 0) {
@@ -178,14 +187,16 @@ static enum ring_status post_compute(struct ring_transport *transport, const str
         return ring_fail(&transport->error, RING_NO_MEMORY,
                          "out of memory for the computation of rank %" PRIu32, seat->rank);
     errand->n_waits_left = 1;
-    errand->alone_s = model_ring_task_s(seat->world->play.ring, task);
+    errand->alone_s =
+        model_fault_compute_s(seat->world->play.ring, seat->rank, task->step, simgrid_get_clock(),
+                              model_ring_task_s(seat->world->play.ring, task));
     errand->next = seat->computations;
     seat->computations = errand;
     request->handle = errand;
     request->index = COMPUTER;
     errand->begun_s = simgrid_get_clock();
     errand->ended_s = errand->begun_s + errand->alone_s;
-    if (seat->alone || errand->alone_s == 0)
+    if (seat->alone || errand->alone_s == 0 || isinf(errand->alone_s))
         errand->stage = SIM_CLOCKED;
     else
         sim_courier_send(seat->world, errand);
@@ -241,7 +252,7 @@ static enum ring_status wait(struct ring_transport *transport, struct ring_reque
     request->begun_s = errand->begun_s;
     request->ended_s = errand->ended_s;
     if (receives) {
-        request->ended_s += errand->hop->latency_s;
+        request->ended_s += model_fault_latency_s(seat->world->play.ring, errand->hop, errand->ended_s);
         if (request->ended_s > simgrid_get_clock()) {
             sg_actor_sleep_until(request->ended_s);
             request->ended_s = simgrid_get_clock(); /* the same but for rounding */

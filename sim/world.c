@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sim/faults.h"
 #include "sim/platform.h"
 
 void sim_world_fail(struct sim_world *world, enum ring_status status, const char *line)
@@ -54,7 +55,9 @@ static int describe_wait(const struct sim_seat *seat, char *text, size_t size)
 static void describe_deadlock(const struct sim_world *world, char *line, size_t size)
 {
     const size_t reserve = 32; /* for "; and 4294967295 more" */
-    size_t length = (size_t)snprintf(line, size, "nobody can go on: ");
+    char causes[160];
+    model_fault_causes(world->play.ring, causes, sizeof causes);
+    size_t length = (size_t)snprintf(line, size, "%snobody can go on: ", causes);
     uint32_t n_described = 0;
 
     for (uint32_t rank = 0; rank < world->play.ring->plan->n_ranks; rank++) {
@@ -99,21 +102,28 @@ static void await_clock(struct sim_world *world, struct sim_errand *errand)
     errand->ended_s = fmin(due_s, errand->ended_s);
 }
 
+static void block(struct sim_seat *seat, const struct sim_errand *errand)
+{
+    seat->awaits = errand;
+    seat->world->n_blocked++;
+    sim_world_check_progress(seat->world);
+    sg_sem_acquire(seat->gate);
+}
+
 enum ring_status sim_world_await(struct sim_seat *seat, struct sim_errand *errand)
 {
     struct sim_world *world = seat->world;
     bool carries = errand->kind == SIM_MESSAGE && errand->hop->target == seat->rank;
 
-    if (world->status == RING_OK && errand->stage == SIM_CLOCKED)
+    if (world->status == RING_OK && errand->stage == SIM_CLOCKED && !isinf(errand->ended_s))
         await_clock(world, errand);
-    if (world->status == RING_OK && errand->stage != SIM_DONE && !(errand->stage == SIM_READY && carries)) {
-        seat->awaits = errand;
-        world->n_blocked++;
-        sim_world_check_progress(world);
-        sg_sem_acquire(seat->gate);
-    }
-    if (world->status == RING_OK && errand->stage == SIM_READY)
+    if (world->status == RING_OK && errand->stage != SIM_DONE && !(errand->stage == SIM_READY && carries))
+        block(seat, errand);
+    if (world->status == RING_OK && errand->stage == SIM_READY) {
         sim_errand_carry(world, errand);
+        if (world->status == RING_OK && errand->stage == SIM_STRANDED)
+            block(seat, errand);
+    }
     if (world->status != RING_OK)
         seat->base.error = world->error;
     return world->status;
@@ -239,6 +249,9 @@ enum ring_status sim_world_play(const struct sim_play *play, double *ends_s, str
     }
     if (status == RING_OK) {
         seat_ranks(&world, n_on);
+        status = sim_faults_start(&world, error);
+    }
+    if (status == RING_OK) {
         simgrid_run();
         status = world.status;
         if (status != RING_OK)
@@ -250,6 +263,7 @@ enum ring_status sim_world_play(const struct sim_play *play, double *ends_s, str
     }
     for (uint32_t rank = 0; rank < n_ranks && status == RING_OK; rank++)
         ends_s[rank] = world.seats[rank].end_s;
+    sim_faults_stop(&world);
     free(world.seats);
     free(world.queues);
     free(n_on);

@@ -32,8 +32,9 @@ enum ring_status sim_world_play(const struct sim_play *play, double *ends_s, str
 enum sim_errand_kind { SIM_MESSAGE, SIM_COMPUTATION };
 
 /* READY: nothing stands against its beginning, which must be arranged before any time passes. CLOCKED: a
- * computation on a device of its rank's own, whose end is known from the beginning. */
-enum sim_stage { SIM_POSTED, SIM_READY, SIM_MOVING, SIM_CLOCKED, SIM_DONE };
+ * computation on a device of its rank's own, whose end is known from the beginning (never, if it is
+ * infinite). STRANDED: a message whose way died while it moved. */
+enum sim_stage { SIM_POSTED, SIM_READY, SIM_MOVING, SIM_CLOCKED, SIM_STRANDED, SIM_DONE };
 
 /* Something that takes simulated time: a message from its first post to its last wait, or a computation. */
 struct sim_errand {
@@ -77,12 +78,15 @@ struct sim_courier {
     struct sim_courier *next; /* of the idle ones */
 };
 
+struct sim_faults;
+
 struct sim_world {
     struct sim_play play;
     struct sim_seat *seats;
     struct sim_errand **queues; /* by hop: messages that one end has posted, in order */
     struct sim_errand *spare;
     struct sim_courier *idle;
+    struct sim_faults *faults; /* see faults.h; NULL: no link changes */
     uint32_t n_blocked, n_finished,
         n_errands;           /* ranks in a wait; ranks that returned; errands with couriers */
     enum ring_status status; /* not RING_OK: the run is over */

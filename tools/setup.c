@@ -47,6 +47,7 @@ static enum ring_status price(struct tool_setup *setup, struct ring_error *error
         .device_of_rank = scenario->placement,
         .compute = scenario->compute,
         .progress = scenario->progress,
+        .faults = &scenario->faults,
     };
     return status == RING_OK ? model_ring_init(&setup->ring, &spec, error) : status;
 }

@@ -136,7 +136,8 @@ static enum ring_status by_simgrid(const struct tool_setup *setup, bool with_ste
 enum ring_status tool_simulate(const struct tool_setup *setup, const char *world, bool with_steps,
                                struct tool_result *result, struct ring_error *error)
 {
-    bool simgrid = strcmp(world, "simgrid") == 0 || (strcmp(world, "auto") == 0 && setup->ring.shared);
+    bool simgrid = strcmp(world, "simgrid") == 0 ||
+                   (strcmp(world, "auto") == 0 && !model_recurrence_serves(&setup->ring));
     bool keep = with_steps || setup->plan.n_ranks <= TOOL_STEPS_RANKS;
     tool_result_init(result);
     enum ring_status status =
