@@ -124,7 +124,7 @@ static void consider(struct model_place *place, const uint32_t *order, const str
     if (!hopeful(place, weight))
         return;
     struct model_place_score score = model_score(&place->scale, order);
-    place->n_hops += EXACT_HOPS * (uint64_t)place->n_ranks;
+    place->n_hops += weight->shared_bytes > 0 ? EXACT_HOPS * (uint64_t)place->n_ranks : 0;
     if (place->any && model_score_compare(&score, &place->found.score, place->goal) >= 0)
         return;
     place->any = true;

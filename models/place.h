@@ -33,6 +33,9 @@ struct model_place_score {
     uint32_t n_moved;    /* hops that do not lead to the next device of the file: fewer is more natural */
 };
 
+/* Worst hop, shared bytes and sum are the same, but for rounding. */
+bool model_score_same(const struct model_place_score *a, const struct model_place_score *b);
+
 /* How one order was found. */
 struct model_place_found {
     struct model_place_score score;

@@ -160,6 +160,12 @@ int model_score_compare(const struct model_place_score *a, const struct model_pl
     return order ? order : (a->n_moved > b->n_moved) - (a->n_moved < b->n_moved);
 }
 
+bool model_score_same(const struct model_place_score *a, const struct model_place_score *b)
+{
+    return near(a->worst_hop_s, b->worst_hop_s) && near(a->shared_bytes, b->shared_bytes) &&
+           near(a->hops_s, b->hops_s);
+}
+
 int model_weight_compare(const struct model_weight *a, const struct model_weight *b, enum model_goal goal)
 {
     int order = compare(a->most_s, b->most_s);

@@ -63,6 +63,19 @@ const struct tool_command tool_commands[] = {
         .run = tool_verify,
     },
     {
+        .name = "place",
+        .summary = "find the best and the worst order of devices for a ring",
+        .arguments = "[SCENARIO.yaml]",
+        .doc =
+            "Search for the order of devices whose worst hop is fastest when all hops of the ring share the "
+            "links: every order of up to nine devices, otherwise by local moves. Prints the step time of "
+            "the natural, the best and the worst order, and the best as a list for the scenario."
+            "\vExample: ringlab place scenarios/64k-one-node.yaml --set ring.devices=5",
+        .takes = SCENARIO | TOOL_TAKES_OUT_FILE | TOOL_TAKES_EFFORT,
+        .max_files = 1,
+        .run = tool_place,
+    },
+    {
         .name = "check",
         .summary = "validate scenario, topology and device files",
         .arguments = "FILE...",

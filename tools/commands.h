@@ -30,6 +30,7 @@ enum ring_status tool_compare(const struct tool_options *options, struct ring_er
 enum ring_status tool_verify(const struct tool_options *options, struct ring_error *error);
 enum ring_status tool_check(const struct tool_options *options, struct ring_error *error);
 enum ring_status tool_calibrate(const struct tool_options *options, struct ring_error *error);
+enum ring_status tool_place(const struct tool_options *options, struct ring_error *error);
 enum ring_status tool_plot(const struct tool_options *options, struct ring_error *error);
 
 #endif

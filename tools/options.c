@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/place.h"
 #include "tools/commands.h"
 #include "tools/names.h"
 
@@ -25,6 +26,7 @@ enum key {
     KEY_MPI_ARGS,
     KEY_DUMP,
     KEY_MAX_ROWS,
+    KEY_EFFORT,
 };
 
 struct choice {
@@ -49,6 +51,8 @@ static const struct choice all_options[] = {
      {"dump", KEY_DUMP, "DIR", 0, "Write q, k, v, out and lse as NumPy .npy files into DIR", 0}},
     {TOOL_TAKES_VERIFY,
      {"max-rows", KEY_MAX_ROWS, "N", 0, "Check N query rows of each head and rank (default 64; 0: all)", 0}},
+    {TOOL_TAKES_EFFORT,
+     {"effort", KEY_EFFORT, "WORD", 0, "How long to search: quick, normal or thorough (default normal)", 0}},
 };
 enum { N_OPTIONS = sizeof all_options / sizeof all_options[0] };
 
@@ -71,6 +75,15 @@ static void check_world(const struct parse *parse, const char *word, struct argp
     const char *near = tool_name_nearest(word, worlds);
     argp_error(state, "--world '%s': one of %s is wanted%s%s%s", word, list,
                near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
+static unsigned effort_of(const char *word, struct argp_state *state)
+{
+    for (unsigned i = 0; i < MODEL_N_EFFORTS; i++)
+        if (strcmp(model_effort_names[i], word) == 0)
+            return i;
+    argp_error(state, "--effort '%s': one of quick, normal, thorough is wanted", word);
+    return MODEL_EFFORT_NORMAL;
 }
 
 static uint64_t whole_number(const char *name, const char *word, struct argp_state *state)
@@ -129,6 +142,9 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
         options->max_rows = whole_number("max-rows", word, state);
         options->max_rows_given = true;
         return 0;
+    case KEY_EFFORT:
+        options->effort = effort_of(word, state);
+        return 0;
     case ARGP_KEY_ARG:
         add_file(parse, word, state);
         return 0;
@@ -150,6 +166,7 @@ void tool_options_parse(const struct tool_command *command, int argc, char **arg
     size_t n = 0;
     memset(options, 0, sizeof *options);
     options->world = "auto";
+    options->effort = MODEL_EFFORT_NORMAL;
     options->files = calloc((size_t)argc + 1, sizeof *options->files);
     options->sets = calloc((size_t)argc + 1, sizeof *options->sets);
     if (options->files == NULL || options->sets == NULL) {

@@ -21,6 +21,7 @@ enum {
     TOOL_TAKES_MPI = 1 << 7,
     TOOL_TAKES_VERIFY = 1 << 8,
     TOOL_TAKES_PLOT = 1 << 9,
+    TOOL_TAKES_EFFORT = 1 << 10,
 };
 
 struct tool_options {
@@ -35,6 +36,7 @@ struct tool_options {
     uint64_t max_rows; /* 0: all */
     bool max_rows_given;
     bool json, steps, show;
+    unsigned effort; /* an index of model_effort_names */
 };
 
 struct tool_command;
