@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tensors of a run as NumPy files in global token order, for whoever trusts their own tools more. Q, K
- * and V are made anew - any rank can make any token - so only the results travel. */
+ * The tensors of a run as NumPy files in global token order, for whoever trusts their own tools more. Q, K,
+ * V and dO are made anew - any rank can make any token - so only the results travel. */
 #include "exec/verify.h"
 
 #include <errno.h>
@@ -29,7 +29,9 @@ static enum ring_status dump_inputs(const struct exec_session *session, const ch
     static const struct {
         enum data_tensor tensor;
         const char *name;
-    } inputs[] = {{DATA_Q, "q"}, {DATA_K, "k"}, {DATA_V, "v"}};
+        bool kv; /* of the kv heads */
+    } inputs[] = {{DATA_Q, "q", false}, {DATA_K, "k", true}, {DATA_V, "v", true}, {DATA_DO, "d_out", false}};
+    size_t n_inputs = session->plan.pass == RING_PASS_FORWARD ? 3 : 4;
     const struct ring_problem *problem = &session->plan.problem;
     struct ring_layout whole = {RING_LAYOUT_CONTIGUOUS, problem->tokens, 1};
     struct ring_shard all = ring_layout_shard(&whole, 0);
@@ -39,8 +41,8 @@ static enum ring_status dump_inputs(const struct exec_session *session, const ch
     enum ring_status status =
         data ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for a whole tensor");
 
-    for (size_t i = 0; i < sizeof inputs / sizeof *inputs && status == RING_OK; i++) {
-        uint32_t heads = inputs[i].tensor == DATA_Q ? problem->heads : problem->kv_heads;
+    for (size_t i = 0; i < n_inputs && status == RING_OK; i++) {
+        uint32_t heads = inputs[i].kv ? problem->kv_heads : problem->heads;
         uint64_t shape[] = {problem->batch, heads, problem->tokens, problem->head_dim};
         data_fill(&session->data, problem, inputs[i].tensor, &all, data);
         status = write_tensor(directory, inputs[i].name, problem->dtype, data, shape, 4, error);
@@ -49,30 +51,34 @@ static enum ring_status dump_inputs(const struct exec_session *session, const ch
     return status;
 }
 
+/* A tensor of results: heads * batch sequences, rows of width elements. */
+struct tensor {
+    const char *name;
+    const void *mine;
+    enum ring_dtype dtype;
+    uint32_t heads, width, n_dims;
+};
+
 /* Puts a rank's rows of every sequence and head where its tokens are in the whole. */
-static void scatter(const struct exec_session *session, int rank, const char *rows, uint64_t row_bytes,
-                    char *whole)
+static void scatter(const struct exec_session *session, int rank, const char *rows, uint64_t n_sequences,
+                    uint64_t row_bytes, char *whole)
 {
-    const struct ring_problem *problem = &session->plan.problem;
     struct ring_shard shard = ring_layout_shard(&session->plan.layout, (uint32_t)rank);
-    uint64_t n_sequences = (uint64_t)problem->batch * problem->heads;
 
     for (uint64_t sequence = 0; sequence < n_sequences; sequence++) {
         for (uint64_t i = 0; i < shard.tokens; i++) {
-            uint64_t to = sequence * problem->tokens + ring_shard_position(&shard, i);
+            uint64_t to = sequence * session->plan.problem.tokens + ring_shard_position(&shard, i);
             memcpy(whole + to * row_bytes, rows + (sequence * shard.tokens + i) * row_bytes, row_bytes);
         }
     }
 }
 
-/* One result tensor, rows of width elements of the kernel's state type. */
 static enum ring_status dump_result(const struct exec_session *session, const char *directory,
-                                    const char *name, const void *mine, uint32_t width,
-                                    struct ring_error *error)
+                                    struct tensor tensor, struct ring_error *error)
 {
     const struct ring_problem *problem = &session->plan.problem;
-    uint64_t row_bytes = (uint64_t)width * ring_dtype_bytes(session->kernel->state);
-    uint64_t n_sequences = (uint64_t)problem->batch * problem->heads;
+    uint64_t row_bytes = (uint64_t)tensor.width * ring_dtype_bytes(tensor.dtype);
+    uint64_t n_sequences = (uint64_t)problem->batch * tensor.heads;
     uint64_t largest = n_sequences * ring_layout_max_tokens(&session->plan.layout) * row_bytes;
     bool writes = session->rank == 0;
     char *whole = writes ? exec_memory_alloc(n_sequences * problem->tokens * row_bytes) : NULL;
@@ -84,23 +90,47 @@ static enum ring_status dump_result(const struct exec_session *session, const ch
     status = exec_agree(session->comm, &session->bound, status, error);
     for (int rank = 0; rank < session->n_ranks && status == RING_OK; rank++) {
         uint64_t tokens = ring_layout_shard(&session->plan.layout, (uint32_t)rank).tokens;
-        status = exec_collect(session->comm, &session->bound, rank, mine, n_sequences * tokens * row_bytes,
-                              rows, "the output of a rank", error);
+        status = exec_collect(session->comm, &session->bound, rank, tensor.mine,
+                              n_sequences * tokens * row_bytes, rows, tensor.name, error);
         if (status == RING_OK && writes)
-            scatter(session, rank, rows, row_bytes, whole);
+            scatter(session, rank, rows, n_sequences, row_bytes, whole);
     }
-    uint64_t shape[] = {problem->batch, problem->heads, problem->tokens, width};
+    uint64_t shape[] = {problem->batch, tensor.heads, problem->tokens, tensor.width};
     if (status == RING_OK && writes)
-        status =
-            write_tensor(directory, name, session->kernel->state, whole, shape, width > 1 ? 4 : 3, error);
+        status = write_tensor(directory, tensor.name, tensor.dtype, whole, shape, tensor.n_dims, error);
     exec_memory_free(whole);
     exec_memory_free(rows);
     return exec_agree(session->comm, &session->bound, status, error);
 }
 
-enum ring_status exec_dump(struct exec_session *session, const char *directory, const void *out,
-                           const void *lse, struct ring_error *error)
+/* All tensors of results into tensors, which has room for five; returns how many there are. */
+static size_t list_results(const struct exec_session *session, const struct exec_results *results,
+                           struct tensor *tensors)
 {
+    const struct ring_problem *problem = &session->plan.problem;
+    enum ring_dtype state = session->kernel->state,
+                    travels = problem->dtype == RING_FP64 ? RING_FP64 : session->plan.gradient_dtype;
+    uint32_t heads = problem->heads, kv_heads = problem->kv_heads, d = problem->head_dim;
+    uint64_t half_bytes =
+        (uint64_t)problem->batch * kv_heads * session->shard.tokens * d * ring_dtype_bytes(travels);
+    size_t n = 0;
+
+    tensors[n++] = (struct tensor){"out", results->out, state, heads, d, 4};
+    tensors[n++] = (struct tensor){"lse", results->lse, state, heads, 1, 3};
+    if (!results->d_q)
+        return n;
+    tensors[n++] = (struct tensor){"d_q", results->d_q, state, heads, d, 4};
+    tensors[n++] = (struct tensor){"d_k", results->gradient, travels, kv_heads, d, 4};
+    tensors[n++] =
+        (struct tensor){"d_v", (const char *)results->gradient + half_bytes, travels, kv_heads, d, 4};
+    return n;
+}
+
+enum ring_status exec_dump(struct exec_session *session, const char *directory,
+                           const struct exec_results *results, struct ring_error *error)
+{
+    struct tensor tensors[5];
+    size_t n = list_results(session, results, tensors);
     enum ring_status status = RING_OK;
 
     exec_progress(session, "writing tensors to %s", directory);
@@ -111,9 +141,7 @@ enum ring_status exec_dump(struct exec_session *session, const char *directory, 
             status = dump_inputs(session, directory, error);
     }
     status = exec_agree_when_done(session->comm, &session->bound, status, error);
-    if (status == RING_OK)
-        status = dump_result(session, directory, "out", out, session->plan.problem.head_dim, error);
-    if (status == RING_OK)
-        status = dump_result(session, directory, "lse", lse, 1, error);
+    for (size_t i = 0; i < n && status == RING_OK; i++)
+        status = dump_result(session, directory, tensors[i], error);
     return status;
 }

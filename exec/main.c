@@ -37,7 +37,7 @@ enum { KEY_SET = 256, KEY_DUMP, KEY_MAX_ROWS, KEY_PROGRESS, KEY_STAMP, KEY_SECON
 static const struct argp_option argp_options[] = {
     {"set", KEY_SET, "KEY=VALUE", 0, "Override a key of the scenario", 0},
     {"out", 'o', "FILE", 0, "Write the result there, whole or not at all (default: standard output)", 0},
-    {"dump", KEY_DUMP, "DIR", 0, "verify: write q, k, v, out and lse as .npy files", 0},
+    {"dump", KEY_DUMP, "DIR", 0, "verify: write the tensors as .npy files", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "verify: rows to compare of each head on each rank (0: all)", 0},
     {"seconds", KEY_SECONDS, "T", 0, "calibrate: time to spend (default: 15)", 0},
     {"stamp", KEY_STAMP, "TEXT", 0, "calibrate: a line to leave in the files, to recognise them by", 0},

@@ -10,7 +10,7 @@
 struct exec_verify_spec {
     const char *path;     /* rank 0's to write; NULL: into fallback */
     FILE *fallback;       /* rank 0's */
-    const char *dump_dir; /* q, k, v, out, lse as .npy in global token order; NULL: none */
+    const char *dump_dir; /* all tensors as .npy in global token order; NULL: none */
     uint64_t max_rows;    /* of each head and batch entry on each rank; 0: all */
 };
 
@@ -19,9 +19,16 @@ struct exec_verify_spec {
 enum ring_status exec_verify(struct exec_session *session, const struct exec_verify_spec *spec,
                              struct ring_error *error);
 
-/* Gathers out and lse of all ranks and writes the five tensors into directory, which is made if missing. out
- * and lse are the rank's own, as attention_finish gives them. Collective. */
-enum ring_status exec_dump(struct exec_session *session, const char *directory, const void *out,
-                           const void *lse, struct ring_error *error);
+/* A rank's own results, in the order of its tokens. */
+struct exec_results {
+    const void *out, *lse; /* as attention_finish gives them */
+    const void *d_q;       /* as attention_d_q gives it; NULL: there was no backward pass */
+    const void *gradient;  /* dK, then dV, in the type in which they travel */
+};
+
+/* Gathers all ranks' results and writes them and the inputs into directory, which is made if missing:
+ * q, k, v, out, lse, and where there was a backward pass d_out, d_q, d_k, d_v. Collective. */
+enum ring_status exec_dump(struct exec_session *session, const char *directory,
+                           const struct exec_results *results, struct ring_error *error);
 
 #endif
