@@ -36,6 +36,7 @@ static double poll_interval_s(const struct exec_transport *t)
 struct watch {
     double begun_s, polled_s; /* when it began, and when it last looked */
     double polling_s;         /* time spent looking */
+    double block_s;           /* how long it is to take, if that is fixed */
     double interval_s;
 };
 
@@ -77,8 +78,7 @@ static enum ring_status compute_spinning(struct exec_transport *t, struct watch 
 {
     enum ring_status status = RING_OK;
 
-    while (status == RING_OK &&
-           exec_transport_now(t) - watch->begun_s - watch->polling_s < t->spec.compute.block_s)
+    while (status == RING_OK && exec_transport_now(t) - watch->begun_s - watch->polling_s < watch->block_s)
         status = look_up(t, watch);
     return status;
 }
@@ -86,7 +86,7 @@ static enum ring_status compute_spinning(struct exec_transport *t, struct watch 
 /* A block of fixed length that somebody else computes: this core is free to look after messages. */
 static enum ring_status compute_napping(struct exec_transport *t, struct watch *watch)
 {
-    double end_s = watch->begun_s + t->spec.compute.block_s;
+    double end_s = watch->begun_s + watch->block_s;
     enum ring_status status = RING_OK;
 
     for (double left_s; status == RING_OK && (left_s = end_s - exec_transport_now(t)) > 0;) {
@@ -97,27 +97,37 @@ static enum ring_status compute_napping(struct exec_transport *t, struct watch *
     return status;
 }
 
+/* The fixed time of a job; 0: none. It is that of the attention, beside which adding gradients takes nothing.
+ */
+static double fixed_s(const struct exec_compute *compute, enum ring_job job)
+{
+    if (job == RING_JOB_ADD)
+        return 0;
+    if (job == RING_JOB_FORWARD)
+        return compute->block_s;
+    return compute->backward_block_s > 0 ? compute->backward_block_s : 2.5 * compute->block_s;
+}
+
 static enum ring_status run_compute(struct exec_transport *t, struct exec_flight *flight)
 {
     const struct exec_compute *compute = &t->spec.compute;
     enum ring_status status = RING_OK;
     double begun_s = exec_transport_now(t);
-    struct watch watch = {begun_s, begun_s, 0, poll_interval_s(t)};
+    struct watch watch = {.begun_s = begun_s,
+                          .polled_s = begun_s,
+                          .interval_s = poll_interval_s(t),
+                          .block_s = fixed_s(compute, flight->task.job)};
 
-    bool timed = compute->block_s > 0;
-
-    if (timed && flight->task.job == RING_JOB_ADD)
-        timed = false; /* the fixed time is that of the attention; adding gradients is not */
-    else if (timed && compute->core_free)
+    if (watch.block_s > 0 && compute->core_free)
         status = compute_napping(t, &watch);
-    else if (timed)
+    else if (watch.block_s > 0)
         status = compute_spinning(t, &watch);
     else if (compute->kernel)
         status = compute_pieces(t, flight, &watch);
     flight->begun_s = begun_s;
     flight->ended_s = exec_transport_now(t) - watch.polling_s;
-    if (timed)
-        flight->ended_s = begun_s + compute->block_s;
+    if (watch.block_s > 0)
+        flight->ended_s = begun_s + watch.block_s;
     flight->done = status == RING_OK;
     return status;
 }

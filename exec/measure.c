@@ -7,15 +7,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "exec/memory.h"
 #include "exec/output.h"
 #include "exec/probe.h"
 
 /* What a rank knows about all repeats, for rank 0. */
 struct facts {
-    uint64_t bytes_sent; /* in one repeat */
-    uint64_t peak_rss_bytes;
+    uint64_t bytes_sent;                 /* in one repeat */
+    uint64_t peak_bytes, baseline_bytes; /* in memory: the most while it ran, and before it had its blocks */
     double clock_error_s;
     double core_share;
     double drift; /* around the shown repeat; 0: unknown */
@@ -142,9 +142,8 @@ static enum ring_status check_bytes(const struct exec_session *session, uint64_t
 
 static struct facts own_facts(const struct exec_session *session, const struct repeats *repeats)
 {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (struct facts){.peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024,
+    return (struct facts){.peak_bytes = exec_memory_peak(),
+                          .baseline_bytes = session->baseline_bytes,
                           .clock_error_s = session->clock.error_s,
                           .core_share = repeats->core_share[repeats->shown],
                           .drift = (repeats->drift[repeats->shown] + repeats->drift[repeats->shown + 1]) / 2,
@@ -169,11 +168,14 @@ static void write_head(const struct exec_session *session, const struct repeats 
         fprintf(file, " %" PRIu64, facts[rank].bytes_sent);
     fprintf(file, "\npeak_rss_bytes");
     for (int rank = 0; rank < session->n_ranks; rank++) {
-        fprintf(file, " %" PRIu64, facts[rank].peak_rss_bytes);
+        fprintf(file, " %" PRIu64, facts[rank].peak_bytes);
         if (facts[rank].clock_error_s > clock_error_s)
             clock_error_s = facts[rank].clock_error_s;
         drift += facts[rank].drift / session->n_ranks;
     }
+    fprintf(file, "\nbaseline_rss_bytes");
+    for (int rank = 0; rank < session->n_ranks; rank++)
+        fprintf(file, " %" PRIu64, facts[rank].baseline_bytes);
     fprintf(file, "\nclock_error_s %.3g\n", clock_error_s);
     fprintf(file, "core_share");
     for (int rank = 0; rank < session->n_ranks; rank++)
@@ -263,6 +265,7 @@ enum ring_status exec_measure(struct exec_session *session, const char *path, FI
     enum ring_status status = repeats_open(&repeats, measure->repeats, error);
 
     status = exec_agree(session->comm, &session->bound, status, error);
+    exec_memory_forget_peak(); /* what only opening took is not the run's */
     if (status == RING_OK)
         status = run_all(session, &repeats, error);
     if (status == RING_OK) {

@@ -63,6 +63,7 @@ enum ring_status exec_dry_run(struct exec_session *session, struct ring_error *e
     struct exec_compute none = {.kernel = NULL};
     struct exec_compute all = {.kernel = session->kernel ? &session->compute : NULL,
                                .block_s = session->kernel ? 0 : scenario->compute.block_s,
+                               .backward_block_s = scenario->compute.backward_block_s,
                                .core_free = scenario->compute.core_free};
 
     enum ring_status status =

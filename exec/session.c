@@ -123,6 +123,7 @@ static enum ring_status open_transport(struct exec_session *session, const struc
         .progress = scenario->progress,
         .compute = {.kernel = timed ? NULL : &session->compute,
                     .block_s = timed ? scenario->compute.block_s : 0,
+                    .backward_block_s = scenario->compute.backward_block_s,
                     .core_free = scenario->compute.core_free},
         .bound = session->bound,
         .clock_offset_s = session->clock.offset_s,
@@ -137,6 +138,7 @@ static enum ring_status open_own(struct exec_session *session, bool needs_data, 
     enum ring_status status = find_data(session, error);
 
     session->shard = ring_layout_shard(&session->plan.layout, (uint32_t)session->rank);
+    session->baseline_bytes = exec_memory_resident();
     if (status == RING_OK)
         status = open_slots(session, error);
     if (status == RING_OK && (needs_data || session->scenario->compute.block_s <= 0))

@@ -39,6 +39,7 @@ struct exec_session {
     struct ring_compute compute;
     void *q, *d_out; /* d_out: of a backward pass */
     struct ring_memory memory;
+    uint64_t baseline_bytes; /* that the process had in memory before any of this */
 
     struct exec_transport *transport;
     bool failed_alone; /* this rank's pass failed, and the others do not know: the way out is to abort */

@@ -25,6 +25,7 @@
 struct exec_compute {
     const struct ring_compute *kernel; /* real work; NULL: timed, or nothing at all if block_s is 0 too */
     double block_s;                    /* > 0: every block takes exactly so long, whatever the kernel */
+    double backward_block_s;           /* the same in a backward pass; 0: 2.5 * block_s */
     bool core_free;                    /* a timed block sleeps rather than spins */
 };
 
