@@ -30,7 +30,8 @@ struct model_place_score {
     double worst_hop_s;  /* the slowest hop, all at once */
     double shared_bytes; /* of one message a hop: over all links that more than one hop crosses */
     double hops_s;       /* all hops' times, added up */
-    uint32_t n_moved;    /* hops that do not lead to the next device of the file: fewer is more natural */
+    uint32_t n_moved;    /* hops that do not lead to the next device of the file, at least one: the fewer, the
+                            more natural */
 };
 
 /* Worst hop, shared bytes and sum are the same, but for rounding. */

@@ -139,7 +139,7 @@ struct model_place_score model_score(struct model_scale *scale, const uint32_t *
         share(scale, order, &score);
     for (uint32_t rank = 0; rank < scale->n_ranks; rank++) {
         uint32_t next = order[rank + 1 < scale->n_ranks ? rank + 1 : 0];
-        score.n_moved += next != (order[rank] + 1 == scale->n_ranks ? 0 : order[rank] + 1);
+        score.n_moved += next != order[rank] + 1;
     }
     return score;
 }
