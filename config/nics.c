@@ -115,10 +115,31 @@ static bool bound_by_tree(struct config_graph *graph, const struct config_nics_d
     return n > 0;
 }
 
+/* A device reaches its NIC freely: without latency, and by a cable a thousandth wider than the NIC's own, so
+ * that what limits, and is named, is always the NIC. */
+static const struct config_link_type *free_attachment(struct config_graph *graph,
+                                                      const struct config_link_type *nic)
+{
+    struct model_size_class *classes = config_keep(graph->reader, nic->n_classes, sizeof *classes);
+    struct config_link_type *type = config_scratch(graph->reader, 1, sizeof *type);
+
+    if (!config_ok(graph->reader))
+        return NULL;
+    for (size_t i = 0; i < nic->n_classes; i++)
+        classes[i] = (struct model_size_class){nic->full[i].up_to_bytes, 0, nic->full[i].bytes_per_s * 1.001};
+    *type = (struct config_link_type){
+        .name = "attach",
+        .mover = MODEL_MOVED_BY_WIRE,
+        .full = classes,
+        .half = classes,
+        .n_classes = nic->n_classes,
+    };
+    return type;
+}
+
 void config_bind_nics(struct config_graph *graph, const struct config_nics_draft *draft,
                       struct config_machine *kind)
 {
-    enum { AMPLE = 1000 };
     struct config_reader *reader = graph->reader;
 
     if (!config_ok(reader))
@@ -128,12 +149,8 @@ void config_bind_nics(struct config_graph *graph, const struct config_nics_draft
         kind->attach = config_read_link_type(graph, draft->attach, "attach");
     else if (by_tree)
         kind->attach = kind->pcie.link;
-    else if (config_ok(reader)) { /* a device reaches its NIC freely: it never limits what the NIC does */
-        double most = 0;
-        for (size_t i = 0; i < kind->nic->n_classes; i++)
-            most = kind->nic->full[i].bytes_per_s > most ? kind->nic->full[i].bytes_per_s : most;
-        kind->attach = config_make_link_type(graph, "attach", most * AMPLE);
-    }
+    else if (config_ok(reader))
+        kind->attach = free_attachment(graph, kind->nic);
     if (!config_ok(reader) || by_tree)
         return;
     if (draft->bind)
