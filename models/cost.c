@@ -204,7 +204,8 @@ static struct window look_at_step(const struct model_ring *ring, uint32_t s, enu
             window.latency_s = fmax(window.latency_s, hop->latency_s);
         }
         window.bytes = fmax(window.bytes, bytes);
-        window.compute_s = fmax(window.compute_s, model_ring_step_s(ring, rank, &step));
+        window.compute_s =
+            fmax(window.compute_s, model_ring_step_s(ring, rank, &step) * model_fault_slowness(ring, rank));
     }
     return window;
 }

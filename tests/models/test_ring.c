@@ -201,6 +201,21 @@ static void what_cannot_be_priced_is_refused(void **state)
     ring_case_fini(&that);
 }
 
+static void both_passes_need_a_curve_each(void **state)
+{
+    struct ring_case that;
+
+    (void)state;
+    ring_case_init(&that);
+    topology_builder_star(&that.cluster, 2, 1e9, 0);
+    that.spec.pass = RING_PASS_BOTH;
+    for (uint32_t i = 0; i < 2; i++)
+        ring_case_set_rate(&that, i, 1e9);
+    that.devices[1].n_curves = 1; /* forward alone */
+    assert_refused(&that, "device test device has no backward curve for fp32; it has forward fp32");
+    ring_case_fini(&that);
+}
+
 static void a_backward_ring_counts_the_bytes_of_blocks_and_gradients(void **state)
 {
     struct ring_case that;
@@ -265,6 +280,7 @@ int main(void)
         cmocka_unit_test(hops_share_a_nic_only_if_the_order_makes_them),
         cmocka_unit_test(a_hop_is_lazy_without_progress_or_where_a_busy_core_must_copy),
         cmocka_unit_test(what_cannot_be_priced_is_refused),
+        cmocka_unit_test(both_passes_need_a_curve_each),
         cmocka_unit_test(a_backward_ring_counts_the_bytes_of_blocks_and_gradients),
         cmocka_unit_test(a_block_explains_its_price),
     };
