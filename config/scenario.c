@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scenarios: sections with their defaults, the cluster that they are put on, and who sits where. */
+ * Scenarios: sections with their defaults, the cluster that they are put on. Who sits where is
+ * placement.c's. */
 #include "config/scenario.h"
 
 #include <inttypes.h>
@@ -54,9 +55,7 @@ static void read_section(struct config_reader *reader, const struct config_node 
         config_read_fields(reader, node, section->key, section->fields, section->n_fields, out);
 }
 
-/* The value of section.key for a message's place; or the section, or the whole file, as far as they are
- * there. */
-static const struct config_mark *place(const struct config_node *root, const struct config_node *section,
+const struct config_mark *config_place(const struct config_node *root, const struct config_node *section,
                                        const char *key)
 {
     const struct config_entry *entry = config_find(section, key);
@@ -84,7 +83,7 @@ static void read_problem(struct config_reader *reader, const struct config_node 
         return;
     enum ring_status status = ring_problem_check(problem, &error);
     if (status != RING_OK) /* each field is in its range, so it is the two kinds of heads */
-        config_fail_as(reader, status, place(root, draft->problem, "kv_heads"), "%s", error.text);
+        config_fail_as(reader, status, config_place(root, draft->problem, "kv_heads"), "%s", error.text);
 }
 
 static void read_compute(struct config_reader *reader, const struct config_node *node,
@@ -130,127 +129,6 @@ static void read_cluster(struct config_reader *reader, const struct config_node 
     scenario->cluster = here ? this_machine : config_absolute(reader, path);
 }
 
-/* The device that each name of the list stands for. */
-static void read_placement(struct config_reader *reader, const struct config_node *list,
-                           const struct model_topology *topology, uint32_t *devices)
-{
-    struct config_names names = {.pool = reader->scratch};
-    const struct config_node **taken = config_scratch(reader, topology->n_devices, sizeof *taken);
-
-    for (size_t i = 0; i < topology->n_devices && config_ok(reader); i++)
-        if (!config_names_put(&names, topology->vertices[topology->devices[i]].name, i, NULL))
-            config_fail_memory(reader);
-    for (size_t i = 0; i < list->n && config_ok(reader); i++) {
-        const struct config_node *node = list->items[i];
-        if (!config_is_scalar(reader, node, "placement"))
-            return;
-        const struct config_name *name = config_names_find(&names, node->text);
-        if (!name) {
-            config_fail(reader, &node->mark, "placement %s is no device of %s%s", config_found(reader, node),
-                        topology->name,
-                        config_did_you_mean(reader, config_names_nearest(&names, node->text)));
-            return;
-        }
-        if (taken[name->index] && !topology->share_devices)
-            config_fail(
-                reader, &node->mark,
-                "placement %s is there twice, accepted: every device once (%s does not share_devices)",
-                config_found(reader, node), topology->name);
-        taken[name->index] = node;
-        devices[i] = (uint32_t)name->index;
-    }
-}
-
-/* placement: {random: SEED}. */
-static const struct config_field random_field = {
-    .key = "random",
-    .kind = CONFIG_COUNT64,
-    .required = true,
-    .most = UINT64_MAX,
-    .hint = "natural, {random: SEED}, or a list of device names",
-};
-
-/* Fisher and Yates's shuffle, with numbers that are the same on every machine (splitmix64; Steele, Lea, Flood
- * 2014). */
-static void shuffle(uint32_t *devices, uint32_t n, uint64_t seed)
-{
-    for (uint32_t i = n; i > 1; i--) {
-        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        uint32_t j = (uint32_t)((z ^ (z >> 31)) % i);
-        uint32_t device = devices[i - 1];
-        devices[i - 1] = devices[j];
-        devices[j] = device;
-    }
-}
-
-/* How the key says who sits where: a list of names, or NULL for an order that follows from the cluster: as it
- * is in the file, or that one shuffled. */
-struct order {
-    const struct config_node *list;
-    bool random;
-    uint64_t seed;
-};
-
-static struct order read_order(struct config_reader *reader, const struct config_node *node)
-{
-    static const char *const words[] = {"natural"};
-    struct order order = {.list = NULL};
-
-    if (!node)
-        return order;
-    if (node->kind == CONFIG_SCALAR) {
-        if (strcmp(node->text, words[0]) != 0)
-            config_fail(reader, &node->mark,
-                        "placement %s is unknown%s (accepted: natural, {random: SEED} or a list of devices)",
-                        config_found(reader, node),
-                        config_did_you_mean(reader, config_nearest_word(words, CONFIG_N(words), node->text)));
-    } else if (node->kind == CONFIG_MAP) {
-        order.random = true;
-        config_read_fields(reader, node, "placement", &random_field, 1, &order.seed);
-    } else {
-        order.list = node;
-    }
-    return order;
-}
-
-/* Who sits where. The number of ranks is ring.devices, else the length of the list, else all the devices. */
-static void place_ranks(struct config_reader *reader, const struct config_node *root,
-                        const struct config_node *ring, const struct config_ring_section *section,
-                        struct config_scenario *scenario)
-{
-    const struct order order = read_order(reader, section->placement);
-    const struct config_node *list = order.list;
-    uint32_t n_ranks = section->devices;
-    struct ring_error error;
-
-    if (!config_ok(reader))
-        return;
-    if (n_ranks == 0)
-        n_ranks = (uint32_t)(list ? list->n : scenario->topology->n_devices);
-    if (list && list->n != n_ranks)
-        config_fail(reader, &list->mark, "placement: found %zu devices, accepted: %" PRIu32 " (ring.devices)",
-                    list->n, n_ranks);
-    else if (n_ranks == 0)
-        config_fail(reader, &list->mark,
-                    "placement: found an empty list, accepted: natural, or device names");
-    uint32_t *devices = config_keep(reader, n_ranks, sizeof *devices);
-    if (!devices)
-        return;
-    scenario->plan.n_ranks = n_ranks;
-    scenario->placement = devices;
-    if (list) {
-        read_placement(reader, list, scenario->topology, devices);
-        return;
-    }
-    enum ring_status status = model_place_natural(scenario->topology, n_ranks, devices, &error);
-    if (status != RING_OK)
-        config_fail_as(reader, status, place(root, ring, "devices"), "%s", error.text);
-    else if (order.random)
-        shuffle(devices, n_ranks, order.seed);
-}
-
 /* The key to look at where the engine refuses a plan. */
 static const char *doubtful_key(const struct ring_plan_spec *spec)
 {
@@ -275,13 +153,14 @@ static void check_plan(struct config_reader *reader, const struct config_node *r
     if (status != RING_OK) {
         bool devices = config_find(draft->ring, "devices");
         config_fail_as(reader, status,
-                       devices ? place(root, draft->ring, "devices") : place(root, draft->problem, "tokens"),
+                       devices ? config_place(root, draft->ring, "devices")
+                               : config_place(root, draft->problem, "tokens"),
                        "%s", error.text);
         return;
     }
     status = ring_plan_init(&plan, spec, &error);
     if (status != RING_OK)
-        config_fail_as(reader, status, place(root, draft->ring, doubtful_key(spec)), "%s", error.text);
+        config_fail_as(reader, status, config_place(root, draft->ring, doubtful_key(spec)), "%s", error.text);
 }
 
 static void read_ring(struct config_reader *reader, const struct config_node *root, const struct draft *draft,
@@ -302,8 +181,9 @@ static void read_ring(struct config_reader *reader, const struct config_node *ro
     scenario->plan.gradient_dtype = section.gradients;
     scenario->plan.keep_kv = section.keep_kv;
     scenario->plan.n_buffers = section.buffers;
-    place_ranks(reader, root, draft->ring, &section, scenario);
+    config_place_ranks(reader, root, draft->ring, &section, scenario);
     check_plan(reader, root, draft, &scenario->plan);
+    config_seek_order(reader, &section, scenario);
 }
 
 /* "scenarios/quickstart.yaml" is named quickstart unless it says otherwise. */

@@ -36,4 +36,20 @@ extern const struct config_section config_compute_section; /* struct config_comp
 extern const struct config_section config_data_section;    /* struct config_data */
 extern const struct config_section config_measure_section; /* struct config_measure */
 
+/* The value of section.key for a message's place; or the section, or the whole file, as far as they are
+ * there.
+ */
+const struct config_mark *config_place(const struct config_node *root, const struct config_node *section,
+                                       const char *key);
+
+/* placement.c: how many ranks there are, and who sits where: all of it, but for orders that are searched for,
+ * which begin as the natural one. */
+void config_place_ranks(struct config_reader *reader, const struct config_node *root,
+                        const struct config_node *ring, const struct config_ring_section *section,
+                        struct config_scenario *scenario);
+
+/* placement: best, worst: searches, when the plan is known; nothing for every other placement. */
+void config_seek_order(struct config_reader *reader, const struct config_ring_section *section,
+                       struct config_scenario *scenario);
+
 #endif
