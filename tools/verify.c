@@ -53,11 +53,6 @@ static enum ring_status verify_world(const struct tool_setup *setup, const struc
         return ring_fail(
             error, RING_BAD_INPUT,
             "--world recurrence computes times and carries no data; verify runs in mpi or simgrid");
-    if (setup->plan.pass != RING_PASS_FORWARD)
-        return ring_fail(
-            error, RING_UNSUPPORTED,
-            "ring.pass is %s: verify compares the output of a forward pass, and no gradients yet",
-            ring_pass_names[setup->plan.pass]);
     enum ring_status status = tool_ranks_fit(setup, options, error);
     if (status != RING_OK)
         return status;
@@ -66,10 +61,31 @@ static enum ring_status verify_world(const struct tool_setup *setup, const struc
     return tool_verify_simulated(setup, max_rows, options->dump, verified, error);
 }
 
+void tool_verified_fini(struct tool_verified *verified)
+{
+    free(verified->reports);
+    free(verified->gradients);
+    verified->reports = NULL;
+    verified->gradients = NULL;
+}
+
+static enum ring_status judge(const struct tool_verified *verified, struct ring_error *error)
+{
+    uint64_t n_rows = 0, n_tensors = 0;
+    for (uint32_t i = 0; i < verified->n_ranks; i++) {
+        n_rows += verified->reports[i].n_bad;
+        n_tensors += verified->gradients != NULL ? verified->gradients[i].n_bad : 0;
+    }
+    if (n_rows == 0 && n_tensors == 0)
+        return RING_OK;
+    return ring_fail(error, RING_WORLD, "%" PRIu64 " rows and %" PRIu64 " gradients are out of bounds",
+                     n_rows, n_tensors);
+}
+
 enum ring_status tool_verify(const struct tool_options *options, struct ring_error *error)
 {
     struct tool_setup setup;
-    struct tool_verified verified;
+    struct tool_verified verified = {.n_ranks = 0};
     enum ring_status status = tool_setup_open(&setup, options, error);
     if (status != RING_OK)
         return status;
@@ -78,13 +94,11 @@ enum ring_status tool_verify(const struct tool_options *options, struct ring_err
         status = options->json ? tool_verify_write(&setup, &verified, stdout, error)
                                : tool_verify_print(&setup, &verified, stdout, error);
     if (status == RING_OK && options->dump != NULL && !options->json)
-        printf("  q, k, v, out and lse are in %s\n", options->dump);
-    uint64_t n_bad = 0;
-    for (uint32_t i = 0; status == RING_OK && i < verified.n_ranks; i++)
-        n_bad += verified.reports[i].n_bad;
-    if (n_bad > 0)
-        status = ring_fail(error, RING_WORLD, "%" PRIu64 " rows are out of bounds", n_bad);
-    free(verified.reports);
+        printf("  q, k, v, out%s are in %s\n",
+               verified.gradients != NULL ? ", lse, d_out, d_q, d_k and d_v" : " and lse", options->dump);
+    if (status == RING_OK)
+        status = judge(&verified, error);
+    tool_verified_fini(&verified);
     tool_setup_close(&setup);
     return status;
 }

@@ -3,7 +3,6 @@
  * See verify_report.h. */
 #include "tools/verify_report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,54 +13,6 @@
 #include "tools/table.h"
 
 enum { MAX_ROWS = 16 };
-
-static bool read_row(const char *line, struct verify_report *report)
-{
-    return sscanf(line, "%" SCNu32 " %" SCNu64 " %" SCNu64 " %lf %lf %lf %lf %lf %lf %" SCNu64 " %" SCNx64,
-                  &report->rank, &report->rows_checked, &report->rows_total, &report->out_error2,
-                  &report->out_norm2, &report->out_worst, &report->out_bound, &report->lse_worst,
-                  &report->lse_bound, &report->n_bad, &report->checksum) == 11;
-}
-
-/* Keys up to the line "rows". False if it is another kind of file. */
-static bool read_keys(FILE *file, struct tool_verified *verified)
-{
-    char line[512], word[64];
-    if (fgets(line, sizeof line, file) == NULL || strcmp(line, "ringlab-verify 1\n") != 0)
-        return false;
-    while (fgets(line, sizeof line, file) != NULL && strcmp(line, "rows\n") != 0) {
-        line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, "kernel ", 7) == 0)
-            snprintf(verified->kernel, sizeof verified->kernel, "%.63s", line + 7);
-        else if (strncmp(line, "transport ", 10) == 0)
-            snprintf(verified->detail, sizeof verified->detail, "%.255s", line + 10);
-        else if (sscanf(line, "state %63s", word) == 1)
-            for (int i = 0; i < RING_N_DTYPES; i++)
-                if (strcmp(word, ring_dtype_names[i]) == 0)
-                    verified->state = (enum ring_dtype)i;
-    }
-    return fgets(line, sizeof line, file) != NULL; /* the names of the columns */
-}
-
-enum ring_status tool_verify_read(const char *path, uint32_t n_ranks, struct tool_verified *verified,
-                                  struct ring_error *error)
-{
-    char line[1024];
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return ring_fail(error, RING_WORLD, "the ranks left no result (%s: %s)", path, strerror(errno));
-    *verified = (struct tool_verified){
-        .world = "mpi", .n_ranks = n_ranks, .reports = calloc(n_ranks, sizeof *verified->reports)};
-    bool good = verified->reports != NULL && read_keys(file, verified);
-    for (uint32_t i = 0; good && i < n_ranks; i++)
-        good = fgets(line, sizeof line, file) != NULL && read_row(line, &verified->reports[i]) &&
-               verified->reports[i].rank == i;
-    fclose(file);
-    return good ? RING_OK
-                : ring_fail(error, RING_WORLD,
-                            "%s: not what ringlab-rank of this version leaves for %" PRIu32 " ranks", path,
-                            n_ranks);
-}
 
 /* All ranks as one; the worst of their errors against its bound. */
 static struct verify_report add_up(const struct tool_verified *verified)
@@ -117,6 +68,99 @@ static const char *device_name(const struct tool_setup *setup, uint32_t rank)
     return topology->vertices[topology->devices[setup->scenario->placement[rank]]].name;
 }
 
+/* Relative to what the rows come to, or to a part of what they would have come to had nothing cancelled: as
+ * verify_gradient.h judges. */
+static double frobenius_error(const struct verify_frobenius *sum)
+{
+    double norm2 = fmax(sum->norm2, sum->gross2 / (64.0 * 64.0));
+    return norm2 > 0 ? sqrt(sum->error2 / norm2) : sqrt(sum->error2);
+}
+
+static void add_frobenius(struct verify_frobenius *sum, const struct verify_frobenius *one)
+{
+    sum->error2 += one->error2;
+    sum->norm2 += one->norm2;
+    sum->gross2 += one->gross2;
+    sum->bound = fmax(sum->bound, one->bound);
+}
+
+static struct verify_gradient_report add_up_gradients(const struct tool_verified *verified)
+{
+    struct verify_gradient_report sum = {0};
+    for (uint32_t i = 0; verified->gradients != NULL && i < verified->n_ranks; i++) {
+        const struct verify_gradient_report *report = &verified->gradients[i];
+        sum.rows_checked += report->rows_checked;
+        sum.rows_total += report->rows_total;
+        sum.keys_checked += report->keys_checked;
+        sum.keys_total += report->keys_total;
+        add_frobenius(&sum.d_q, &report->d_q);
+        add_frobenius(&sum.d_k, &report->d_k);
+        add_frobenius(&sum.d_v, &report->d_v);
+        sum.n_bad += report->n_bad;
+    }
+    return sum;
+}
+
+static void gradient_row(struct tool_table *table, const char *name,
+                         const struct verify_gradient_report *report, bool with_checksum)
+{
+    const struct verify_frobenius *const tensors[] = {&report->d_q, &report->d_k, &report->d_v};
+    tool_table_cell(table, "%s", name);
+    tool_table_cell(table, "%" PRIu64 " of %" PRIu64, report->rows_checked, report->rows_total);
+    tool_table_cell(table, "%" PRIu64 " of %" PRIu64, report->keys_checked, report->keys_total);
+    for (int i = 0; i < 3; i++) {
+        tool_table_cell(table, "%.2e", frobenius_error(tensors[i]));
+        tool_table_cell(table, "%.3f", frobenius_error(tensors[i]) / tensors[i]->bound);
+    }
+    tool_table_cell(table, "%" PRIu64, report->n_bad);
+    if (with_checksum)
+        tool_table_cell(table, "%016" PRIx64, report->checksum);
+    else
+        tool_table_cell(table, "%s", "");
+}
+
+static enum ring_status print_gradients(const struct tool_verified *verified, FILE *file)
+{
+    static const char *const headers[] = {"<rank",    "dQ rows",  "dK, dV rows", "dQ error",
+                                          "of bound", "dK error", "of bound",    "dV error",
+                                          "of bound", "bad",      "checksum"};
+    struct verify_gradient_report sum = add_up_gradients(verified);
+    struct tool_table table;
+    if (verified->gradients == NULL)
+        return RING_OK;
+    fputc('\n', file);
+    tool_table_init(&table, 11, headers);
+    for (uint32_t i = 0; i < verified->n_ranks; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%" PRIu32, i);
+        if (verified->n_ranks <= MAX_ROWS || verified->gradients[i].n_bad > 0)
+            gradient_row(&table, name, &verified->gradients[i], true);
+    }
+    gradient_row(&table, "all", &sum, false);
+    enum ring_status status = tool_table_print(&table, 2, file);
+    tool_table_fini(&table);
+    return status;
+}
+
+static void print_judgement(const struct tool_verified *verified, const struct verify_report *sum, FILE *file)
+{
+    struct tool_style style = tool_style_for(file);
+    uint64_t n_bad = add_up_gradients(verified).n_bad;
+    if (sum->n_bad == 0 && n_bad == 0)
+        fprintf(file, "\n  %sexact%s: every checked row%s is within its bound of the fp64 single shot.\n",
+                style.good, style.off, verified->gradients != NULL ? " and gradient" : "");
+    if (sum->n_bad > 0)
+        fprintf(file,
+                "\n  %swrong%s: %" PRIu64 " of %" PRIu64 " checked rows differ from the fp64 single shot by "
+                "more than rounding explains.\n",
+                style.bad, style.off, sum->n_bad, sum->rows_checked);
+    if (n_bad > 0)
+        fprintf(file,
+                "\n  %swrong%s: %" PRIu64 " of %" PRIu32 " gradients differ from the fp64 single shot by "
+                "more than rounding explains.\n",
+                style.bad, style.off, n_bad, 3 * verified->n_ranks);
+}
+
 enum ring_status tool_verify_print(const struct tool_setup *setup, const struct tool_verified *verified,
                                    FILE *file, struct ring_error *error)
 {
@@ -145,14 +189,9 @@ enum ring_status tool_verify_print(const struct tool_setup *setup, const struct 
     tool_table_fini(&table);
     if (status != RING_OK)
         return ring_fail(error, status, "out of memory for the table");
-    if (sum.n_bad == 0)
-        fprintf(file, "\n  %sexact%s: every checked row is within its bound of the fp64 single shot.\n",
-                style.good, style.off);
-    else
-        fprintf(file,
-                "\n  %swrong%s: %" PRIu64 " of %" PRIu64 " checked rows differ from the fp64 single shot by "
-                "more than rounding explains.\n",
-                style.bad, style.off, sum.n_bad, sum.rows_checked);
+    if (print_gradients(verified, file) != RING_OK)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for the table");
+    print_judgement(verified, &sum, file);
     return RING_OK;
 }
 
@@ -169,19 +208,44 @@ static json_t *report_json(const struct verify_report *report, const char *devic
         (json_int_t)report->n_bad, "checksum", checksum);
 }
 
+static json_t *gradients_json(const struct verify_gradient_report *report)
+{
+    static const char *const names[] = {"d_q", "d_k", "d_v"};
+    const struct verify_frobenius *const tensors[] = {&report->d_q, &report->d_k, &report->d_v};
+    char checksum[32];
+    snprintf(checksum, sizeof checksum, "%016" PRIx64, report->checksum);
+    json_t *object = json_pack("{sI sI sI sI sI ss}", "rows_checked", (json_int_t)report->rows_checked,
+                               "rows_total", (json_int_t)report->rows_total, "keys_checked",
+                               (json_int_t)report->keys_checked, "keys_total", (json_int_t)report->keys_total,
+                               "bad", (json_int_t)report->n_bad, "checksum", checksum);
+    for (int i = 0; i < 3; i++)
+        json_object_set_new(object, names[i],
+                            json_pack("{so so}", "relative_error",
+                                      tool_json_number(frobenius_error(tensors[i])), "bound",
+                                      tool_json_number(tensors[i]->bound)));
+    return object;
+}
+
 enum ring_status tool_verify_write(const struct tool_setup *setup, const struct tool_verified *verified,
                                    FILE *file, struct ring_error *error)
 {
     struct verify_report sum = add_up(verified);
     json_t *ranks = json_array();
-    for (uint32_t i = 0; i < verified->n_ranks; i++)
-        json_array_append_new(ranks, report_json(&verified->reports[i], device_name(setup, i)));
-    json_t *root =
-        json_pack("{ss ss ss ss ss ss sb so sI sI so}", "schema", TOOL_VERIFY_SCHEMA, "ringlab",
-                  RINGLAB_VERSION, "world", verified->world, "world_detail", verified->detail, "kernel",
-                  verified->kernel, "state", ring_dtype_names[verified->state], "within_bounds",
-                  sum.n_bad == 0, "relative_error", tool_json_number(relative_error(&sum)), "bad_rows",
-                  (json_int_t)sum.n_bad, "rows_checked", (json_int_t)sum.rows_checked, "ranks", ranks);
+    struct verify_gradient_report gradients = add_up_gradients(verified);
+    for (uint32_t i = 0; i < verified->n_ranks; i++) {
+        json_t *rank = report_json(&verified->reports[i], device_name(setup, i));
+        if (verified->gradients != NULL)
+            json_object_set_new(rank, "gradients", gradients_json(&verified->gradients[i]));
+        json_array_append_new(ranks, rank);
+    }
+    json_t *root = json_pack("{ss ss ss ss ss ss sb so sI sI so}", "schema", TOOL_VERIFY_SCHEMA, "ringlab",
+                             RINGLAB_VERSION, "world", verified->world, "world_detail", verified->detail,
+                             "kernel", verified->kernel, "state", ring_dtype_names[verified->state],
+                             "within_bounds", sum.n_bad == 0 && gradients.n_bad == 0, "relative_error",
+                             tool_json_number(relative_error(&sum)), "bad_rows", (json_int_t)sum.n_bad,
+                             "rows_checked", (json_int_t)sum.rows_checked, "ranks", ranks);
+    if (root != NULL && verified->gradients != NULL)
+        json_object_set_new(root, "bad_gradients", json_integer((json_int_t)gradients.n_bad));
     bool good = root != NULL && json_dumpf(root, file, JSON_INDENT(1)) == 0;
     json_decref(root);
     fputc('\n', file);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The simulated cluster with real data in its messages: every rank's memory lies in this process, the
- * simulation runs in a forked child, and the ranks' states are in mappings that both see. */
+ * simulation runs in a forked child, and what the ranks leave - states, dQ, the gradients that came home - is
+ * in mappings that both see. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "exec/kernels/attention.h"
 #include "exec/kernels/data.h"
@@ -13,7 +15,7 @@
 
 /* What one rank has. */
 struct member {
-    void *q;
+    void *q, *d_out; /* d_out: of a backward pass */
     struct attention *attention;
     struct ring_buffer *slots;
     struct tool_outputs outputs;
@@ -37,6 +39,13 @@ static void *allocate(uint64_t bytes)
     return memory;
 }
 
+/* Zeroed, and one with a child's. NULL without memory. */
+static void *allocate_shared(uint64_t bytes)
+{
+    void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
 static uint64_t n_rows(const struct ring_plan *plan, uint32_t rank)
 {
     return (uint64_t)plan->problem.batch * plan->problem.heads *
@@ -53,7 +62,8 @@ static enum ring_status open_slots(struct crew *crew, uint32_t rank, struct ring
     crew->memory[rank] = (struct ring_memory){member->slots, plan->n_slots};
     for (uint32_t i = 0; member->slots != NULL && i < plan->n_slots; i++) {
         uint64_t bytes = ring_plan_slot_bytes(plan, rank, i);
-        member->slots[i] = (struct ring_buffer){allocate(bytes), bytes};
+        bool shared = i != RING_HOME_SLOT && i == ring_plan_own_gradient_slot(plan);
+        member->slots[i] = (struct ring_buffer){shared ? allocate_shared(bytes) : allocate(bytes), bytes};
         if (member->slots[i].data == NULL)
             return ring_fail(error, RING_NO_MEMORY, "rank %" PRIu32 ": out of memory for its blocks", rank);
     }
@@ -65,6 +75,25 @@ static enum ring_status open_slots(struct crew *crew, uint32_t rank, struct ring
     return RING_OK;
 }
 
+/* What a backward pass starts from: dO, and the state of a forward pass where the plan has none itself. */
+static enum ring_status open_backward(struct crew *crew, uint32_t rank, struct ring_error *error)
+{
+    const struct ring_plan *plan = crew->plan;
+    struct member *member = &crew->members[rank];
+    struct ring_shard shard = ring_layout_shard(&plan->layout, rank);
+    member->d_out =
+        allocate(n_rows(plan, rank) * plan->problem.head_dim * ring_dtype_bytes(plan->problem.dtype));
+    if (member->d_out == NULL)
+        return ring_fail(error, RING_NO_MEMORY, "rank %" PRIu32 ": out of memory for its rows", rank);
+    data_fill(&crew->data, &plan->problem, DATA_DO, &shard, member->d_out);
+    enum ring_status status = attention_open_backward(member->attention, member->d_out, error);
+    if (status == RING_OK && plan->pass == RING_PASS_BACKWARD)
+        status = attention_prefill(member->attention, rank, &crew->data, error);
+    member->outputs.d_q = attention_d_q(member->attention);
+    member->outputs.gradient = member->slots[ring_plan_own_gradient_slot(plan)].data;
+    return status;
+}
+
 static enum ring_status open_member(struct crew *crew, uint32_t rank, struct ring_error *error)
 {
     const struct ring_plan *plan = crew->plan;
@@ -72,8 +101,8 @@ static enum ring_status open_member(struct crew *crew, uint32_t rank, struct rin
     struct ring_shard shard = ring_layout_shard(&plan->layout, rank);
     uint64_t rows = n_rows(plan, rank), real = ring_dtype_bytes(crew->kernel->state);
     member->q = allocate(rows * plan->problem.head_dim * ring_dtype_bytes(plan->problem.dtype));
-    member->outputs =
-        (struct tool_outputs){allocate(rows * plan->problem.head_dim * real), allocate(rows * real)};
+    member->outputs.out = allocate(rows * plan->problem.head_dim * real);
+    member->outputs.lse = allocate(rows * real);
     if (member->q == NULL || member->outputs.out == NULL || member->outputs.lse == NULL)
         return ring_fail(error, RING_NO_MEMORY, "rank %" PRIu32 ": out of memory for its rows", rank);
     data_fill(&crew->data, &plan->problem, DATA_Q, &shard, member->q);
@@ -81,7 +110,22 @@ static enum ring_status open_member(struct crew *crew, uint32_t rank, struct rin
         attention_open(&member->attention, plan, rank, crew->kernel, member->q, true, error);
     if (status == RING_OK)
         crew->compute[rank] = attention_compute(member->attention);
-    return status == RING_OK ? open_slots(crew, rank, error) : status;
+    if (status == RING_OK)
+        status = open_slots(crew, rank, error);
+    if (status == RING_OK && plan->pass != RING_PASS_FORWARD)
+        status = open_backward(crew, rank, error);
+    return status;
+}
+
+static void close_slots(const struct ring_plan *plan, struct ring_buffer *slots)
+{
+    for (uint32_t i = 0; slots != NULL && i < plan->n_slots; i++) {
+        if (i == RING_HOME_SLOT || i != ring_plan_own_gradient_slot(plan))
+            free(slots[i].data);
+        else if (slots[i].data != NULL)
+            munmap(slots[i].data, (size_t)slots[i].bytes);
+    }
+    free(slots);
 }
 
 static void close_crew(struct crew *crew)
@@ -89,10 +133,9 @@ static void close_crew(struct crew *crew)
     for (uint32_t rank = 0; crew->members != NULL && rank < crew->plan->n_ranks; rank++) {
         struct member *member = &crew->members[rank];
         attention_close(member->attention);
-        for (uint32_t i = 0; member->slots != NULL && i < crew->plan->n_slots; i++)
-            free(member->slots[i].data);
-        free(member->slots);
+        close_slots(crew->plan, member->slots);
         free(member->q);
+        free(member->d_out);
         free(member->outputs.out);
         free(member->outputs.lse);
     }
@@ -143,6 +186,20 @@ static enum ring_status judge(struct crew *crew, uint64_t max_rows, struct verif
     return RING_OK;
 }
 
+static enum ring_status judge_gradients(struct crew *crew, uint64_t max_rows,
+                                        struct verify_gradient_report *reports, struct ring_error *error)
+{
+    struct oracle_gradient *oracle = NULL;
+    enum ring_status status = oracle_gradient_open(&oracle, &crew->plan->problem, &crew->data, error);
+    for (uint32_t rank = 0; status == RING_OK && rank < crew->plan->n_ranks; rank++) {
+        const struct tool_outputs *outputs = &crew->members[rank].outputs;
+        verify_gradient(crew->plan, rank, oracle, crew->kernel->state, outputs->d_q, outputs->gradient,
+                        max_rows, &reports[rank]);
+    }
+    oracle_gradient_close(oracle);
+    return status;
+}
+
 static enum ring_status dump_crew(const struct crew *crew, const char *folder, struct ring_error *error)
 {
     struct tool_outputs *outputs = calloc(crew->plan->n_ranks, sizeof *outputs);
@@ -161,16 +218,22 @@ enum ring_status tool_verify_simulated(const struct tool_setup *setup, uint64_t 
 {
     struct crew crew;
     uint32_t n = setup->plan.n_ranks;
+    bool backward = setup->plan.pass != RING_PASS_FORWARD;
     enum ring_status status = open_crew(&crew, setup, error);
     double *ends_s = calloc(n, sizeof *ends_s);
-    *verified = (struct tool_verified){.n_ranks = n, .reports = calloc(n, sizeof *verified->reports)};
-    if (status == RING_OK && (ends_s == NULL || verified->reports == NULL))
+    *verified = (struct tool_verified){.n_ranks = n,
+                                       .reports = calloc(n, sizeof *verified->reports),
+                                       .gradients = backward ? calloc(n, sizeof *verified->gradients) : NULL};
+    bool lacks = ends_s == NULL || verified->reports == NULL || (backward && verified->gradients == NULL);
+    if (status == RING_OK && lacks)
         status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
     struct sim_spec spec = {&setup->ring, crew.memory, crew.compute};
     if (status == RING_OK)
         status = sim_run(&spec, ends_s, NULL, error);
     if (status == RING_OK)
         status = judge(&crew, max_rows, verified->reports, error);
+    if (status == RING_OK && backward)
+        status = judge_gradients(&crew, max_rows, verified->gradients, error);
     if (status == RING_OK && dump != NULL)
         status = dump_crew(&crew, dump, error);
     if (status == RING_OK) {
