@@ -19,6 +19,7 @@ struct movement {
 
 struct sweep {
     const struct model_ring *ring;
+    uint32_t step;
     struct model_pattern *patterns; /* [n_steps] */
     struct model_sides sides;
     uint32_t *targets;              /* [n_ranks] */
@@ -227,7 +228,7 @@ static inline double wait_all(const struct sweep *sweep, const struct model_patt
     if (pattern->moves_gradient)
         model_wait_for(&now_s, sweep->gradient[rank].moved_s, sweep->gradient[rank].movable_s, computed_s,
                        parts);
-    double add_s = model_fault_compute_s(sweep->ring, rank, pattern->s, now_s, sweep->add_s[rank]);
+    double add_s = model_fault_compute_s(sweep->ring, rank, sweep->step, now_s, sweep->add_s[rank]);
     parts->compute_s += add_s;
     return parts->end_s = now_s + add_s;
 }
@@ -240,6 +241,7 @@ static void sweep_step(struct model_play *play, struct sweep *sweep, uint32_t st
     const double *begin_s = sweep->begins_s + (size_t)(step % window) * n;
     double *end_s = sweep->begins_s + (size_t)((step + 1) % window) * n;
 
+    sweep->step = step;
     price_step(play, sweep, pattern);
     for (uint32_t rank = 0; rank < n && sweep->ring->faulty; rank++)
         sweep->compute_s[rank] =
