@@ -58,19 +58,20 @@ static uint64_t count_orders(const struct model_place *place)
 }
 
 enum ring_status model_place_open(struct model_place **out, const struct model_topology *topology,
-                                  const struct ring_plan *plan, struct ring_error *error)
+                                  const struct ring_plan *plan, const uint32_t *among,
+                                  struct ring_error *error)
 {
     struct model_place *place = calloc(1, sizeof *place);
-    size_t n = topology->n_devices + 1;
+    size_t n = (among ? plan->n_ranks : topology->n_devices) + 1;
 
     *out = NULL;
     if (!place)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for the search of an order");
-    enum ring_status status = model_ways_init(&place->ways, topology, plan, error);
+    enum ring_status status = model_ways_init(&place->ways, topology, plan, among, error);
     if (status == RING_OK)
         status = model_scale_init(&place->scale, &place->ways, plan->n_ranks, error);
     place->n_ranks = plan->n_ranks;
-    place->n_devices = (uint32_t)topology->n_devices;
+    place->n_devices = place->ways.n;
     place->best = malloc(n * sizeof *place->best);
     place->now = malloc(n * sizeof *place->now);
     place->trial = malloc(n * sizeof *place->trial);
@@ -280,7 +281,7 @@ void model_place_take(const struct model_place *place, uint32_t *device_of_rank,
     for (uint32_t i = 1; i < place->n_ranks; i++)
         first = place->best[i] < place->best[first] ? i : first;
     for (uint32_t i = 0; i < place->n_ranks; i++)
-        device_of_rank[i] = place->best[(first + i) % place->n_ranks];
+        device_of_rank[i] = place->ways.device[place->best[(first + i) % place->n_ranks]];
     if (!found)
         return;
     *found = place->found;
@@ -290,7 +291,15 @@ void model_place_take(const struct model_place *place, uint32_t *device_of_rank,
 
 struct model_place_score model_place_judge(struct model_place *place, const uint32_t *device_of_rank)
 {
-    return model_score(&place->scale, device_of_rank);
+    const struct model_ways *ways = &place->ways;
+
+    for (uint32_t rank = 0; rank < place->n_ranks; rank++) {
+        uint32_t i = 0;
+        while (i + 1 < ways->n && ways->device[i] != device_of_rank[rank])
+            i++;
+        place->trial[rank] = i;
+    }
+    return model_score(&place->scale, place->trial);
 }
 
 enum ring_status model_place_search(const struct model_topology *topology, const struct ring_plan *plan,
@@ -298,7 +307,7 @@ enum ring_status model_place_search(const struct model_topology *topology, const
 {
     struct model_place *place;
 
-    enum ring_status status = model_place_open(&place, topology, plan, error);
+    enum ring_status status = model_place_open(&place, topology, plan, NULL, error);
     if (status != RING_OK)
         return status;
     model_place_begin(place, goal, MODEL_EFFORT_NORMAL, 1);

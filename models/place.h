@@ -48,10 +48,12 @@ struct model_place_found {
 
 struct model_place; /* routes between all devices, and one search over them */
 
-/* The plan's ring on the topology, both borrowed. RING_UNSUPPORTED for a plan that is no ring, or more than
- * MODEL_PLACE_MAX_DEVICES; RING_BAD_INPUT where there are more ranks than devices, or no route. */
+/* The plan's ring on the topology, both borrowed; among [n_ranks]: only on these devices; NULL: on any.
+ * RING_UNSUPPORTED for a plan that is no ring, or more than MODEL_PLACE_MAX_DEVICES; RING_BAD_INPUT where
+ * there are more ranks than devices, or no route. */
 enum ring_status model_place_open(struct model_place **place, const struct model_topology *topology,
-                                  const struct ring_plan *plan, struct ring_error *error);
+                                  const struct ring_plan *plan, const uint32_t *among,
+                                  struct ring_error *error);
 void model_place_close(struct model_place *place);
 
 /* Begins a search. Same goal, effort and seed: same order. */
@@ -68,7 +70,7 @@ double model_place_progress(const struct model_place *place);
 void model_place_take(const struct model_place *place, uint32_t *device_of_rank,
                       struct model_place_found *found);
 
-/* Judges an order: distinct devices, [n_ranks]. */
+/* Judges an order, [n_ranks], of devices that are searched among. */
 struct model_place_score model_place_judge(struct model_place *place, const uint32_t *device_of_rank);
 
 /* All of it at once, with an effort of normal and seed 1. */

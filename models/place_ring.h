@@ -11,9 +11,10 @@
 /* Routes of all ordered pairs of devices, and their price for the plan's blocks. */
 struct model_ways {
     const struct model_topology *topology;
-    uint32_t n;      /* devices */
-    double bytes;    /* of one message */
-    uint32_t *first; /* [n * n + 1] into links */
+    uint32_t n;       /* devices that are searched among; everywhere here, devices are numbered among these */
+    uint32_t *device; /* [n] the topology's number of each, ascending */
+    double bytes;     /* of one message */
+    uint32_t *first;  /* [n * n + 1] into links */
     uint32_t *links;
     double *latency_s;   /* [n * n] */
     double *alone_s;     /* [n * n] a message alone on its way, its latency included */
@@ -25,7 +26,8 @@ struct model_ways {
 };
 
 enum ring_status model_ways_init(struct model_ways *ways, const struct model_topology *topology,
-                                 const struct ring_plan *plan, struct ring_error *error);
+                                 const struct ring_plan *plan, const uint32_t *among,
+                                 struct ring_error *error);
 void model_ways_fini(struct model_ways *ways);
 
 static inline size_t model_way(const struct model_ways *ways, uint32_t from, uint32_t to)

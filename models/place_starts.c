@@ -79,7 +79,7 @@ static uint64_t turn_key(const struct model_ways *ways, uint32_t device)
 static uint64_t snake_key(const struct model_ways *ways, uint32_t device)
 {
     const uint32_t *grid = ways->topology->grid;
-    uint32_t node = ways->topology->vertices[ways->topology->devices[device]].node;
+    uint32_t node = ways->topology->vertices[ways->topology->devices[ways->device[device]]].node;
     uint32_t x_n = grid[0], y_n = grid[1] ? grid[1] : 1;
 
     if (node == 0)

@@ -12,6 +12,7 @@
 
 void model_ways_fini(struct model_ways *ways)
 {
+    free(ways->device);
     free(ways->first);
     free(ways->links);
     free(ways->latency_s);
@@ -39,14 +40,19 @@ static uint32_t group_of(const struct model_topology *topology, uint32_t vertex)
     return topology->vertices[to].device ? 0 : (uint32_t)topology->n_vertices + to;
 }
 
+static uint32_t vertex_of(const struct model_ways *ways, uint32_t device)
+{
+    return ways->topology->devices[ways->device[device]];
+}
+
 /* Numbers the groups from 0, in the order of their first device. */
 static void find_groups(struct model_ways *ways)
 {
     const struct model_topology *topology = ways->topology;
 
     for (uint32_t i = 0; i < ways->n; i++) {
-        uint32_t group = group_of(topology, topology->devices[i]), same = 0;
-        while (same < i && group_of(topology, topology->devices[same]) != group)
+        uint32_t group = group_of(topology, vertex_of(ways, i)), same = 0;
+        while (same < i && group_of(topology, vertex_of(ways, same)) != group)
             same++;
         ways->group[i] = same < i ? ways->group[same] : ways->n_groups++;
     }
@@ -61,7 +67,7 @@ static enum ring_status add_way(struct model_ways *ways, struct model_router *ro
     double slowest_s = 0;
 
     enum ring_status status =
-        model_router_find(router, topology->devices[from], topology->devices[to], &links, &n_links, error);
+        model_router_find(router, vertex_of(ways, from), vertex_of(ways, to), &links, &n_links, error);
     if (status != RING_OK)
         return status;
     if (n + n_links > *capacity) {
@@ -164,12 +170,13 @@ static bool is_ring(const struct ring_plan *plan)
     return ring;
 }
 
-static enum ring_status check(const struct model_topology *topology, const struct ring_plan *plan,
+static enum ring_status check(const struct model_topology *topology, const struct ring_plan *plan, size_t n,
                               struct ring_error *error)
 {
-    if (topology->n_devices > MODEL_PLACE_MAX_DEVICES)
-        return ring_fail(error, RING_UNSUPPORTED, "an order of %zu devices is not searched for, %d at most",
-                         topology->n_devices, (int)MODEL_PLACE_MAX_DEVICES);
+    if (n > MODEL_PLACE_MAX_DEVICES)
+        return ring_fail(error, RING_UNSUPPORTED,
+                         "an order among %zu devices is not searched for, %d at most", n,
+                         (int)MODEL_PLACE_MAX_DEVICES);
     if (plan->n_ranks > topology->n_devices)
         return ring_fail(error, RING_BAD_INPUT,
                          "%" PRIu32 " ranks on %zu devices: an order is searched for one rank a device",
@@ -178,6 +185,13 @@ static enum ring_status check(const struct model_topology *topology, const struc
         return ring_fail(error, RING_UNSUPPORTED, "an order is searched for rings, and %s is none",
                          plan->kind->name);
     return RING_OK;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+    return (a > b) - (a < b);
 }
 
 static enum ring_status fill(struct model_ways *ways, const struct ring_plan *plan, struct ring_error *error)
@@ -196,22 +210,28 @@ static enum ring_status fill(struct model_ways *ways, const struct ring_plan *pl
 }
 
 enum ring_status model_ways_init(struct model_ways *ways, const struct model_topology *topology,
-                                 const struct ring_plan *plan, struct ring_error *error)
+                                 const struct ring_plan *plan, const uint32_t *among,
+                                 struct ring_error *error)
 {
-    size_t n = topology->n_devices, n_links = topology->n_links + 1;
+    size_t n = among ? plan->n_ranks : topology->n_devices, n_links = topology->n_links + 1;
 
     *ways = (struct model_ways){.topology = topology, .n = (uint32_t)n};
-    enum ring_status status = check(topology, plan, error);
+    enum ring_status status = check(topology, plan, n, error);
     if (status != RING_OK)
         return status;
+    ways->device = malloc(n * sizeof *ways->device);
     ways->first = malloc((n * n + 1) * sizeof *ways->first);
     ways->latency_s = calloc(n * n, sizeof *ways->latency_s);
     ways->alone_s = calloc(n * n, sizeof *ways->alone_s);
     ways->bytes_per_s = malloc(n_links * sizeof *ways->bytes_per_s);
     ways->s_per_flow = malloc(n_links * sizeof *ways->s_per_flow);
     ways->group = calloc(n, sizeof *ways->group);
-    bool enough = ways->first && ways->latency_s && ways->alone_s && ways->bytes_per_s && ways->s_per_flow &&
-                  ways->group;
+    bool enough = ways->device && ways->first && ways->latency_s && ways->alone_s && ways->bytes_per_s &&
+                  ways->s_per_flow && ways->group;
+    for (uint32_t i = 0; enough && i < n; i++)
+        ways->device[i] = among ? among[i] : i;
+    if (enough)
+        qsort(ways->device, n, sizeof *ways->device, ascending);
     status = enough ? fill(ways, plan, error) : no_memory(ways, error);
     if (status != RING_OK)
         model_ways_fini(ways);

@@ -71,7 +71,7 @@ const struct tool_command tool_commands[] = {
             "links: every order of up to nine devices, otherwise by local moves. Prints the step time of "
             "the natural, the best and the worst order, and the best as a list for the scenario."
             "\vExample: ringlab place scenarios/64k-one-node.yaml --set ring.devices=5",
-        .takes = SCENARIO | TOOL_TAKES_OUT_FILE | TOOL_TAKES_EFFORT,
+        .takes = SCENARIO | TOOL_TAKES_OUT_FILE | TOOL_TAKES_PLACE,
         .max_files = 1,
         .run = tool_place,
     },

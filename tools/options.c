@@ -27,6 +27,7 @@ enum key {
     KEY_DUMP,
     KEY_MAX_ROWS,
     KEY_EFFORT,
+    KEY_KEEP_DEVICES,
 };
 
 struct choice {
@@ -51,7 +52,9 @@ static const struct choice all_options[] = {
      {"dump", KEY_DUMP, "DIR", 0, "Write q, k, v, out and lse as NumPy .npy files into DIR", 0}},
     {TOOL_TAKES_VERIFY,
      {"max-rows", KEY_MAX_ROWS, "N", 0, "Check N query rows of each head and rank (default 64; 0: all)", 0}},
-    {TOOL_TAKES_EFFORT,
+    {TOOL_TAKES_PLACE,
+     {"keep-devices", KEY_KEEP_DEVICES, NULL, 0, "Only reorder the devices that the scenario has", 0}},
+    {TOOL_TAKES_PLACE,
      {"effort", KEY_EFFORT, "WORD", 0, "How long to search: quick, normal or thorough (default normal)", 0}},
 };
 enum { N_OPTIONS = sizeof all_options / sizeof all_options[0] };
@@ -141,6 +144,9 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
     case KEY_MAX_ROWS:
         options->max_rows = whole_number("max-rows", word, state);
         options->max_rows_given = true;
+        return 0;
+    case KEY_KEEP_DEVICES:
+        options->keep_devices = true;
         return 0;
     case KEY_EFFORT:
         options->effort = effort_of(word, state);

@@ -21,7 +21,7 @@ enum {
     TOOL_TAKES_MPI = 1 << 7,
     TOOL_TAKES_VERIFY = 1 << 8,
     TOOL_TAKES_PLOT = 1 << 9,
-    TOOL_TAKES_EFFORT = 1 << 10,
+    TOOL_TAKES_PLACE = 1 << 10,
 };
 
 struct tool_options {
@@ -37,6 +37,7 @@ struct tool_options {
     bool max_rows_given;
     bool json, steps, show;
     unsigned effort; /* an index of model_effort_names */
+    bool keep_devices;
 };
 
 struct tool_command;

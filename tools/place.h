@@ -35,6 +35,7 @@ enum { TOOL_MAX_ORDERS = 4 };
 struct tool_places {
     const struct tool_setup *setup;
     enum model_effort effort;
+    bool keep_devices;  /* only those that the scenario has were searched among */
     double bytes;       /* of one message */
     double least_hop_s; /* no order's worst hop is faster */
     struct tool_order orders[TOOL_MAX_ORDERS];

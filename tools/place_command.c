@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/commands.h"
@@ -132,29 +133,50 @@ static const struct tool_order *judge(struct tool_places *places, struct model_p
 
     if (order == NULL)
         return NULL;
-    for (uint32_t rank = 0; rank < places->setup->plan.n_ranks; rank++)
-        order->device_of_rank[rank] = device_of_rank != NULL ? device_of_rank[rank] : rank;
+    memcpy(order->device_of_rank, device_of_rank, places->setup->plan.n_ranks * sizeof *device_of_rank);
     order->found.score = model_place_judge(place, order->device_of_rank);
     return order;
 }
 
-static bool is_natural(const struct config_scenario *scenario)
+static int ascending(const void *left, const void *right)
 {
-    for (uint32_t rank = 0; rank < scenario->plan.n_ranks; rank++)
-        if (scenario->placement[rank] != rank)
-            return false;
-    return true;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* The order of the file: of the first devices, or of those that the scenario has. */
+static void make_natural(const struct tool_places *places, uint32_t *natural)
+{
+    uint32_t n = places->setup->plan.n_ranks;
+
+    for (uint32_t rank = 0; rank < n; rank++)
+        natural[rank] = places->keep_devices ? places->setup->scenario->placement[rank] : rank;
+    qsort(natural, n, sizeof *natural, ascending);
+}
+
+/* The orders that need no search. */
+static enum ring_status judge_given(struct tool_places *places, struct model_place *place,
+                                    struct ring_error *error)
+{
+    const uint32_t *given = places->setup->scenario->placement;
+    size_t size = places->setup->plan.n_ranks * sizeof *given;
+    uint32_t *natural = malloc(size);
+
+    if (natural == NULL)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for an order");
+    make_natural(places, natural);
+    places->natural = places->scenario = judge(places, place, "natural", natural, error);
+    if (places->natural != NULL && memcmp(given, natural, size) != 0)
+        places->scenario = judge(places, place, "scenario", given, error);
+    free(natural);
+    return places->scenario != NULL ? RING_OK : RING_NO_MEMORY;
 }
 
 static enum ring_status find_orders(struct tool_places *places, struct model_place *place,
                                     struct ring_error *error)
 {
-    const struct config_scenario *scenario = places->setup->scenario;
-
-    places->natural = places->scenario = judge(places, place, "natural", NULL, error);
-    if (places->natural != NULL && !is_natural(scenario))
-        places->scenario = judge(places, place, "scenario", scenario->placement, error);
-    if (places->scenario != NULL)
+    if (judge_given(places, place, error) == RING_OK)
         places->best = seek(places, place, "best", MODEL_PLACE_BEST, error);
     if (places->best != NULL)
         places->worst = seek(places, place, "worst", MODEL_PLACE_WORST, error);
@@ -185,7 +207,8 @@ enum ring_status tool_place(const struct tool_options *options, struct ring_erro
 {
     struct tool_setup setup;
     struct model_place *place = NULL;
-    struct tool_places places = {.setup = &setup, .effort = (enum model_effort)options->effort};
+    struct tool_places places = {
+        .setup = &setup, .effort = (enum model_effort)options->effort, .keep_devices = options->keep_devices};
 
     if (options->out != NULL) {
         enum ring_status status = tool_file_probe(options->out, error);
@@ -197,7 +220,8 @@ enum ring_status tool_place(const struct tool_options *options, struct ring_erro
         return status;
     places.bytes = (double)(setup.plan.n_slots > 1 ? ring_plan_slot_bytes(&setup.plan, 0, 1)
                                                    : ring_plan_block_bytes(&setup.plan, 0));
-    status = model_place_open(&place, setup.scenario->topology, &setup.plan, error);
+    status = model_place_open(&place, setup.scenario->topology, &setup.plan,
+                              options->keep_devices ? setup.scenario->placement : NULL, error);
     if (status == RING_OK)
         status = find_orders(&places, place, error);
     if (status == RING_OK && options->out != NULL)

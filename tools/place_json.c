@@ -40,23 +40,46 @@ static json_t *order_json(const struct tool_places *places, const struct tool_or
     return object;
 }
 
+static bool write_value(const char *key, json_t *value, FILE *file)
+{
+    fprintf(file, ",\n\"%s\": ", key);
+    bool good = value != NULL && json_dumpf(value, file, JSON_ENCODE_ANY) == 0;
+    json_decref(value);
+    return good;
+}
+
+static bool write_orders(const struct tool_places *places, FILE *file)
+{
+    bool good = true;
+
+    fputs(",\n\"orders\": [\n", file);
+    for (size_t i = 0; i < places->n_orders; i++) {
+        json_t *order = order_json(places, &places->orders[i]);
+        good &= order != NULL && json_dumpf(order, file, 0) == 0;
+        json_decref(order);
+        fputs(i + 1 < places->n_orders ? ",\n" : "\n]}\n", file);
+    }
+    return good;
+}
+
 enum ring_status tool_place_write(const struct tool_places *places, FILE *file, struct ring_error *error)
 {
     const struct tool_setup *setup = places->setup;
     char text[1024];
-    json_t *orders = json_array();
 
     tool_place_sentence(places, text, sizeof text);
-    for (size_t i = 0; i < places->n_orders; i++)
-        json_array_append_new(orders, order_json(places, &places->orders[i]));
-    json_t *document = json_pack(
-        "{ss ss ss ss sI sI sf ss sf ss so so}", "schema", TOOL_PLACE_SCHEMA, "ringlab", RINGLAB_VERSION,
-        "file", setup->path, "topology", setup->scenario->topology->name, "ranks",
-        (json_int_t)setup->plan.n_ranks, "devices", (json_int_t)setup->scenario->topology->n_devices, "bytes",
-        places->bytes, "effort", model_effort_names[places->effort], "least_hop_s", places->least_hop_s,
-        "text", text, "placement", devices_json(places, places->best), "orders", orders);
-    bool good = document != NULL && json_dumpf(document, file, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
-    fputc('\n', file);
-    json_decref(document);
+    fputs("{\"schema\": \"" TOOL_PLACE_SCHEMA "\"", file);
+    bool good = write_value("ringlab", json_string(RINGLAB_VERSION), file);
+    good &= write_value("file", json_string(setup->path), file);
+    good &= write_value("topology", json_string(setup->scenario->topology->name), file);
+    good &= write_value("ranks", json_integer(setup->plan.n_ranks), file);
+    good &= write_value("devices", json_integer((json_int_t)setup->scenario->topology->n_devices), file);
+    good &= write_value("keep_devices", json_boolean(places->keep_devices), file);
+    good &= write_value("effort", json_string(model_effort_names[places->effort]), file);
+    good &= write_value("hop_bytes", json_integer((json_int_t)places->bytes), file);
+    good &= write_value("least_hop_s", tool_json_number(places->least_hop_s), file);
+    good &= write_value("text", json_string(text), file);
+    good &= write_value("placement", devices_json(places, places->best), file);
+    good &= write_orders(places, file);
     return good ? RING_OK : ring_fail(error, RING_IO, "the orders cannot be written as JSON");
 }

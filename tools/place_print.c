@@ -183,8 +183,11 @@ enum ring_status tool_place_print(const struct tool_places *places, FILE *file, 
     const struct tool_setup *setup = places->setup;
     char text[1024];
 
-    fprintf(file, "place: %s\n  %" PRIu32 " ranks on %zu devices of %s, %s a hop\n", setup->scenario->name,
-            setup->plan.n_ranks, setup->scenario->topology->n_devices, setup->scenario->topology->name,
+    char own[48] = "";
+    if (places->keep_devices)
+        snprintf(own, sizeof own, "the scenario's %" PRIu32 " of ", setup->plan.n_ranks);
+    fprintf(file, "place: %s\n  %" PRIu32 " ranks on %s%zu devices of %s, %s a hop\n", setup->scenario->name,
+            setup->plan.n_ranks, own, setup->scenario->topology->n_devices, setup->scenario->topology->name,
             tool_figure(TOOL_BYTES, places->bytes).text);
     print_found(places, file);
     fputc('\n', file);

@@ -42,7 +42,7 @@ static struct model_place *open_place(const struct model_topology *topology, con
     struct model_place *place;
     struct ring_error error;
 
-    if (model_place_open(&place, topology, plan, &error) != RING_OK)
+    if (model_place_open(&place, topology, plan, NULL, &error) != RING_OK)
         fail_msg("%s", error.text);
     return place;
 }
@@ -349,6 +349,27 @@ static void small_rings_have_an_order_too(void **state)
     topology_builder_fini(&builder);
 }
 
+static void only_the_devices_that_are_handed_over_are_reordered(void **state)
+{
+    static const uint32_t among[4] = {6, 1, 5, 3}, best[4] = {1, 3, 5, 6}, crossing[4] = {1, 5, 3, 6};
+    struct topology_builder builder;
+    const struct ring_plan plan = make_plan(4);
+    uint32_t order[4];
+    struct model_place *place;
+
+    (void)state;
+    topology_builder_init(&builder);
+    topology_builder_nodes(&builder, 2, 4, 1, 300e9, 25e9);
+    assert_int_equal(model_place_open(&place, topology_builder_finish(&builder), &plan, among, NULL),
+                     RING_OK);
+    assert_int_equal(find(place, MODEL_PLACE_BEST, 1, order).n_orders, 6); /* 3! */
+    assert_memory_equal(order, best, sizeof best);
+    assert_near(model_place_judge(place, best).worst_hop_s, block_bytes / 25e9);
+    assert_near(model_place_judge(place, crossing).worst_hop_s, 2 * block_bytes / 25e9);
+    model_place_close(place);
+    topology_builder_fini(&builder);
+}
+
 static void more_ranks_than_devices_are_refused(void **state)
 {
     struct topology_builder builder;
@@ -359,7 +380,7 @@ static void more_ranks_than_devices_are_refused(void **state)
     (void)state;
     topology_builder_init(&builder);
     topology_builder_star(&builder, 4, 10e9, 0);
-    assert_int_equal(model_place_open(&place, topology_builder_finish(&builder), &plan, &error),
+    assert_int_equal(model_place_open(&place, topology_builder_finish(&builder), &plan, NULL, &error),
                      RING_BAD_INPUT);
     assert_string_equal(error.text, "5 ranks on 4 devices: an order is searched for one rank a device");
     assert_null(place);
@@ -379,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_subset_too_large_to_try_is_found_all_the_same),
         cmocka_unit_test(the_same_seed_finds_the_same_order),
         cmocka_unit_test(small_rings_have_an_order_too),
+        cmocka_unit_test(only_the_devices_that_are_handed_over_are_reordered),
         cmocka_unit_test(more_ranks_than_devices_are_refused),
     };
 
