@@ -66,6 +66,37 @@ static void check_scenario(struct config_reader *reader, const struct config_nod
         config_describe_scenario(reader, scenario, text, size);
 }
 
+enum ring_status config_cluster_load(const char *path, struct config_cluster *out, struct ring_error *error)
+{
+    struct config_reader reader;
+
+    *out = (struct config_cluster){.topology = NULL};
+    if (config_reader_open(&reader, error) == RING_OK) {
+        const struct config_node *root = config_load_tree(&reader, path, NULL);
+        if (config_find(root, "cluster")) {
+            const struct config_scenario *scenario = config_read_scenario(&reader, root, path);
+            out->topology = scenario ? scenario->topology : NULL;
+        } else if (root) {
+            out->topology = config_read_topology(&reader, root);
+        }
+    }
+    enum ring_status status = reader.status;
+    if (status == RING_OK) {
+        out->pool = reader.keep;
+        reader.keep = NULL;
+    } else {
+        out->topology = NULL;
+    }
+    config_reader_close(&reader);
+    return status;
+}
+
+void config_cluster_free(struct config_cluster *cluster)
+{
+    config_pool_close(cluster->pool);
+    *cluster = (struct config_cluster){.topology = NULL};
+}
+
 enum ring_status config_check(const char *path, struct config_summary *summary, struct ring_error *error)
 {
     struct config_reader reader;

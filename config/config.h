@@ -56,6 +56,14 @@ void config_scenario_free(struct config_scenario *scenario);
 /* Writes the scenario with all defaults filled, as YAML that loads to the same scenario. */
 void config_scenario_show(const struct config_scenario *scenario, FILE *file);
 
+/* A topology alone, or that of a scenario: its cluster. */
+struct config_cluster {
+    const struct model_topology *topology;
+    struct config_pool *pool; /* owns it */
+};
+enum ring_status config_cluster_load(const char *path, struct config_cluster *out, struct ring_error *error);
+void config_cluster_free(struct config_cluster *cluster);
+
 /* The other two kinds of file alone, for `ringlab check`. A file says which it is by its top-level key:
  * `problem:` or `cluster:` a scenario, `device:` a device, `topology:` a topology. */
 enum config_kind { CONFIG_SCENARIO, CONFIG_TOPOLOGY, CONFIG_DEVICE };

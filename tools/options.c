@@ -28,6 +28,8 @@ enum key {
     KEY_MAX_ROWS,
     KEY_EFFORT,
     KEY_KEEP_DEVICES,
+    KEY_SIMGRID,
+    KEY_IMPORT,
 };
 
 struct choice {
@@ -56,6 +58,12 @@ static const struct choice all_options[] = {
      {"keep-devices", KEY_KEEP_DEVICES, NULL, 0, "Only reorder the devices that the scenario has", 0}},
     {TOOL_TAKES_PLACE,
      {"effort", KEY_EFFORT, "WORD", 0, "How long to search: quick, normal or thorough (default normal)", 0}},
+    {TOOL_TAKES_TOPOLOGY, {"out", KEY_OUT, "FILE", 0, "Where to write it", 0}},
+    {TOOL_TAKES_TOPOLOGY,
+     {"simgrid", KEY_SIMGRID, NULL, 0, "Write SimGrid's platform XML (default: to standard output)", 0}},
+    {TOOL_TAKES_TOPOLOGY,
+     {"import", KEY_IMPORT, "KIND", 0,
+      "Make a topology file of FILE: nvidia-smi (its topo -m) or hwloc (lstopo --of xml)", 0}},
 };
 enum { N_OPTIONS = sizeof all_options / sizeof all_options[0] };
 
@@ -150,6 +158,14 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
         return 0;
     case KEY_EFFORT:
         options->effort = effort_of(word, state);
+        return 0;
+    case KEY_SIMGRID:
+        options->simgrid = true;
+        return 0;
+    case KEY_IMPORT:
+        if (strcmp(word, "nvidia-smi") != 0 && strcmp(word, "hwloc") != 0)
+            argp_error(state, "--import '%s': one of nvidia-smi, hwloc is wanted", word);
+        options->import = word;
         return 0;
     case ARGP_KEY_ARG:
         add_file(parse, word, state);

@@ -22,6 +22,7 @@ enum {
     TOOL_TAKES_VERIFY = 1 << 8,
     TOOL_TAKES_PLOT = 1 << 9,
     TOOL_TAKES_PLACE = 1 << 10,
+    TOOL_TAKES_TOPOLOGY = 1 << 11,
 };
 
 struct tool_options {
@@ -38,6 +39,8 @@ struct tool_options {
     bool json, steps, show;
     unsigned effort; /* an index of model_effort_names */
     bool keep_devices;
+    bool simgrid;
+    const char *import; /* NULL: none; nvidia-smi or hwloc */
 };
 
 struct tool_command;

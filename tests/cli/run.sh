@@ -33,6 +33,12 @@ for need in $(sed -n 's/^# needs //p' "$case.args"); do
             exit 77
         fi
         ;;
+    hwloc)
+        if "$ringlab" topology --import hwloc hwloc.xml 2>&1 | grep -q 'built without hwloc'; then
+            echo "skipped: hwloc is not built in"
+            exit 77
+        fi
+        ;;
     gnuplot)
         if ! command -v gnuplot >/dev/null; then
             echo "skipped: gnuplot is missing"
