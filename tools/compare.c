@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/file.h"
 #include "tools/measured.h"
+#include "tools/memory.h"
 #include "tools/simulate.h"
 
 const char *const tool_part_names[TOOL_N_PARTS] = {"compute", "transfer", "wait", "overhead"};
@@ -90,9 +91,28 @@ static const char *find_different(const struct tool_question *a, const struct to
     if (a->plan.pass != b->plan.pass || strcmp(a->plan.strategy, b->plan.strategy) != 0 ||
         a->plan.n_buffers != b->plan.n_buffers)
         return "pass, strategy or buffers";
+    if (a->plan.pass != RING_PASS_FORWARD &&
+        (a->plan.gradient_dtype != b->plan.gradient_dtype || a->plan.keep_kv != b->plan.keep_kv))
+        return "gradients or keep_kv";
     if (a->compute.block_s != b->compute.block_s || a->compute.core_free != b->compute.core_free)
         return "compute";
     return a->progress != b->progress ? "progress" : NULL;
+}
+
+static void compare_passes(const struct tool_result *predicted, const struct tool_result *measured,
+                           struct tool_comparison *comparison)
+{
+    if (predicted->n_passes != measured->n_passes)
+        return;
+    for (uint32_t i = 0; i < predicted->n_passes; i++) {
+        const struct tool_pass *first = &predicted->passes[i], *second = &measured->passes[i];
+        if (first->pass != second->pass)
+            return;
+        comparison->passes[i] = (struct tool_pair){first->time_s, second->time_s};
+        comparison->pass_names[i] = first->pass;
+    }
+    comparison->n_passes = predicted->n_passes;
+    comparison->backward_step = predicted->passes[predicted->n_passes > 1 ? 1 : 0].first_step;
 }
 
 static void find_worst(const struct tool_result *predicted, const struct tool_result *measured,
@@ -132,6 +152,7 @@ enum ring_status tool_compare_results(const struct tool_result *predicted, const
     for (enum tool_part part = 0; part < TOOL_N_PARTS; part++)
         comparison->all.parts[part] =
             (struct tool_pair){mean_part(predicted, part), mean_part(measured, part)};
+    compare_passes(predicted, measured, comparison);
     comparison->same_ranks = predicted->n_ranks == measured->n_ranks;
     comparison->different = find_different(&predicted->question, &measured->question);
     if (comparison->same_ranks && predicted->n_steps == measured->n_steps && predicted->steps != NULL &&
@@ -213,7 +234,10 @@ enum ring_status tool_compare(const struct tool_options *options, struct ring_er
         return status;
     bool with_steps = options->steps || setup.plan.n_ranks <= TOOL_STEPS_RANKS;
     tool_result_init(&measured);
-    status = tool_simulate(&setup, options->world, true, &predicted, error);
+    tool_result_init(&predicted);
+    status = tool_memory_refuse(&setup, error);
+    if (status == RING_OK)
+        status = tool_simulate(&setup, options->world, true, &predicted, error);
     if (status == RING_OK)
         status = tool_measure_run(&setup, options, &measured, error);
     if (status == RING_OK)

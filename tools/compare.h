@@ -23,6 +23,10 @@ struct tool_compared_step {
 
 struct tool_comparison {
     struct tool_compared_step all;
+    struct tool_pair passes[TOOL_MAX_PASSES]; /* their times */
+    enum ring_pass pass_names[TOOL_MAX_PASSES];
+    uint32_t n_passes;                /* 0: the two do not have the same passes */
+    uint32_t backward_step;           /* the first of the second pass, where there are two */
     struct tool_compared_step *steps; /* [n_steps]; NULL where the results do not have the same steps */
     uint32_t n_steps;
     enum tool_part worst;  /* the part that differs most */

@@ -58,6 +58,11 @@ enum ring_status tool_compare_write(const struct tool_result *predicted, const s
     good &= write_value(
         "different", comparison->different != NULL ? json_string(comparison->different) : json_null(), file);
     good &= write_value("worst_part", json_string(tool_part_names[comparison->worst]), file);
+    json_t *passes = json_object();
+    for (uint32_t i = 0; i < comparison->n_passes; i++)
+        json_object_set_new(passes, ring_pass_names[comparison->pass_names[i]],
+                            pair_json(comparison->passes[i], step_s));
+    good &= write_value("passes", passes, file);
     good &= write_value("mean_rank", compared_json(&comparison->all, step_s), file);
     good &= write_value("mean_rank_steps", steps, file);
     if (!good)

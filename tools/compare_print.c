@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <string.h>
 
 #include "tools/compare.h"
 #include "tools/report.h"
@@ -41,11 +42,23 @@ static void pair_row(struct tool_table *table, struct tool_unit unit, const char
     tool_table_cell(table, "%s", tool_signed_percent(difference_s / step_s).text);
 }
 
-static enum ring_status print_totals(const struct tool_comparison *comparison, struct sides sides, FILE *file)
+/* One unit for both tables: that of the longest step of the ring. */
+static struct tool_unit choose_unit(const struct tool_comparison *comparison)
+{
+    double longest_s = 0;
+    for (uint32_t i = 0; i < comparison->n_steps; i++)
+        longest_s = fmax(longest_s,
+                         fmax(comparison->steps[i].time.predicted_s, comparison->steps[i].time.measured_s));
+    if (!(longest_s > 0))
+        longest_s = fmax(comparison->all.time.predicted_s, comparison->all.time.measured_s);
+    return tool_unit_for(TOOL_SECONDS, longest_s);
+}
+
+static enum ring_status print_totals(const struct tool_comparison *comparison, struct sides sides,
+                                     struct tool_unit unit, FILE *file)
 {
     struct tool_table table;
     double step_s = comparison->all.time.measured_s;
-    struct tool_unit unit = tool_unit_for(TOOL_SECONDS, fmax(step_s, comparison->all.time.predicted_s));
     char first[32], second[32], difference[32];
     snprintf(first, sizeof first, "%s %s", sides.first, unit.name);
     snprintf(second, sizeof second, "%s %s", sides.second, unit.name);
@@ -53,6 +66,11 @@ static enum ring_status print_totals(const struct tool_comparison *comparison, s
     const char *headers[] = {"<", first, second, difference, "error", "of the step"};
     tool_table_init(&table, 6, headers);
     pair_row(&table, unit, "step time", comparison->all.time, step_s);
+    for (uint32_t i = 0; comparison->n_passes > 1 && i < comparison->n_passes; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s pass", ring_pass_names[comparison->pass_names[i]]);
+        pair_row(&table, unit, name, comparison->passes[i], step_s);
+    }
     for (enum tool_part part = 0; part < TOOL_N_PARTS; part++) {
         char name[32];
         snprintf(name, sizeof name, "%s, mean rank", tool_part_names[part]);
@@ -83,10 +101,24 @@ static void choose_steps(const struct tool_comparison *comparison, bool *shown)
     }
 }
 
-static void step_row(struct tool_table *table, struct tool_unit unit, uint32_t index,
-                     const struct tool_compared_step *step)
+/* "3", or "backward 3" where there are two passes. */
+static void name_step(const struct tool_comparison *comparison, uint32_t index, char *out, size_t size)
 {
-    tool_table_cell(table, "%" PRIu32, index);
+    bool backward = comparison->n_passes > 1 && index >= comparison->backward_step;
+    snprintf(out, size, "%s%" PRIu32,
+             comparison->n_passes < 2 ? ""
+             : backward               ? "backward "
+                                      : "forward ",
+             backward ? index - comparison->backward_step : index);
+}
+
+static void step_row(struct tool_table *table, struct tool_unit unit,
+                     const struct tool_comparison *comparison, uint32_t index)
+{
+    const struct tool_compared_step *step = &comparison->steps[index];
+    char name[32];
+    name_step(comparison, index, name, sizeof name);
+    tool_table_cell(table, "%s", name);
     tool_table_cell(table, "%s", tool_figure_in(unit, step->time.predicted_s, 3).text);
     tool_table_cell(table, "%s", tool_figure_in(unit, step->time.measured_s, 3).text);
     tool_table_cell(table, "%s", tool_signed_percent(tool_pair_error(step->time)).text);
@@ -96,17 +128,13 @@ static void step_row(struct tool_table *table, struct tool_unit unit, uint32_t i
             tool_signed_in(unit, step->parts[part].predicted_s - step->parts[part].measured_s, 3).text);
 }
 
-static enum ring_status print_steps(const struct tool_comparison *comparison, struct sides sides, FILE *file)
+static enum ring_status print_steps(const struct tool_comparison *comparison, struct sides sides,
+                                    struct tool_unit unit, FILE *file)
 {
     struct tool_table table;
-    double longest_s = 0;
     bool *shown = calloc(comparison->n_steps + 1, sizeof *shown);
     if (shown == NULL)
         return RING_NO_MEMORY;
-    for (uint32_t i = 0; i < comparison->n_steps; i++)
-        longest_s = fmax(longest_s,
-                         fmax(comparison->steps[i].time.predicted_s, comparison->steps[i].time.measured_s));
-    struct tool_unit unit = tool_unit_for(TOOL_SECONDS, longest_s);
     char first[32], second[32];
     snprintf(first, sizeof first, "%s %s", sides.first, unit.name);
     snprintf(second, sizeof second, "%s %s", sides.second, unit.name);
@@ -116,7 +144,7 @@ static enum ring_status print_steps(const struct tool_comparison *comparison, st
     choose_steps(comparison, shown);
     for (uint32_t i = 0; i < comparison->n_steps; i++)
         if (shown[i])
-            step_row(&table, unit, i, &comparison->steps[i]);
+            step_row(&table, unit, comparison, i);
     fprintf(file, "\n  Steps of the ring, means over ranks%s; d is the difference in %s\n",
             comparison->n_steps > MAX_STEPS ? " (those that differ most)" : "", unit.name);
     enum ring_status status = tool_table_print(&table, 2, file);
@@ -141,17 +169,17 @@ void tool_compare_sentence(const struct tool_result *predicted, const struct too
     struct sides sides = name_sides(predicted, measured);
     struct tool_pair part = comparison->all.parts[comparison->worst];
     double step_s = comparison->all.time.measured_s, difference_s = part.predicted_s - part.measured_s;
-    char where[160] = "", relation[64];
+    char where[192] = "", relation[64], step[32];
     write_relation(tool_pair_error(comparison->all.time), sides, relation, sizeof relation);
     if (fabs(difference_s) <= 1e-6 * step_s) {
         snprintf(out, size, "The %s step is %s, and so is each part on the mean rank.", sides.first,
                  relation);
         return;
     }
+    name_step(comparison, comparison->worst_step, step, sizeof step);
     if (comparison->steps != NULL && measured->n_ranks > 1)
-        snprintf(where, sizeof where, ", most on rank %" PRIu32 " (%s) and at step %" PRIu32,
-                 comparison->worst_rank, measured->ranks[comparison->worst_rank].device,
-                 comparison->worst_step);
+        snprintf(where, sizeof where, ", most on rank %" PRIu32 " (%s) and at step %s",
+                 comparison->worst_rank, measured->ranks[comparison->worst_rank].device, step);
     snprintf(
         out, size,
         "The %s step is %s. Of its parts, %s differs most: %s too %s on the mean rank (%s of the step)%s.",
@@ -175,13 +203,41 @@ static void print_drift(const struct tool_result *predicted, const struct tool_r
     tool_report_wrapped(text, 2, file);
 }
 
+static bool has_note(const struct tool_result *result, const char *note)
+{
+    for (size_t i = 0; i < result->n_notes; i++)
+        if (strcmp(result->notes[i], note) == 0)
+            return true;
+    return false;
+}
+
+/* What holds for both is said once. */
+static void print_notes(const struct tool_result *predicted, const struct tool_result *measured,
+                        struct sides sides, FILE *file)
+{
+    const struct tool_result *const results[] = {predicted, measured};
+    const char *const names[] = {sides.first, sides.second};
+    char text[1024];
+    for (int i = 0; i < 2; i++) {
+        for (size_t j = 0; j < results[i]->n_notes; j++) {
+            const char *note = results[i]->notes[j];
+            bool shared = has_note(results[1 - i], note);
+            if (shared && i == 1)
+                continue;
+            snprintf(text, sizeof text, "note%s%s%s: %s", shared ? "" : " (", shared ? "" : names[i],
+                     shared ? "" : ")", note);
+            tool_report_wrapped(text, 2, file);
+        }
+    }
+}
+
 enum ring_status tool_compare_print(const struct tool_result *predicted, const struct tool_result *measured,
                                     const struct tool_comparison *comparison, FILE *file,
                                     struct ring_error *error)
 {
     struct sides sides = name_sides(predicted, measured);
     struct tool_style style = tool_style_for(file);
-    char sentence[512], mark[32];
+    char sentence[512];
     fprintf(file, "%s%s: %s%s\n", style.bold, sides.first, predicted->question.name, style.off);
     tool_report_question(predicted, file);
     fprintf(file, "%s%s: %s%s\n", style.bold, sides.second, measured->question.name, style.off);
@@ -190,8 +246,9 @@ enum ring_status tool_compare_print(const struct tool_result *predicted, const s
         fprintf(file, "  %snote: the two differ in what was asked (%s)%s\n", style.bad, comparison->different,
                 style.off);
     fputc('\n', file);
-    if (print_totals(comparison, sides, file) != RING_OK ||
-        (comparison->steps != NULL && print_steps(comparison, sides, file) != RING_OK))
+    struct tool_unit unit = choose_unit(comparison);
+    if (print_totals(comparison, sides, unit, file) != RING_OK ||
+        (comparison->steps != NULL && print_steps(comparison, sides, unit, file) != RING_OK))
         return ring_fail(error, RING_NO_MEMORY, "out of memory for the table");
     tool_compare_sentence(predicted, measured, comparison, sentence, sizeof sentence);
     fputc('\n', file);
@@ -202,9 +259,6 @@ enum ring_status tool_compare_print(const struct tool_result *predicted, const s
                 TIME(spread.max_s), TIME(spread.median_s));
     }
     print_drift(predicted, measured, file);
-    snprintf(mark, sizeof mark, "note (%s)", sides.first);
-    tool_report_notes(predicted, mark, file);
-    snprintf(mark, sizeof mark, "note (%s)", sides.second);
-    tool_report_notes(measured, mark, file);
+    print_notes(predicted, measured, sides, file);
     return RING_OK;
 }

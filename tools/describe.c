@@ -67,7 +67,9 @@ static void describe_ranks(struct tool_result *result, const struct tool_setup *
             &topology->vertices[topology->devices[setup->scenario->placement[i]]];
         rank->device = tool_result_keep(result, "%s", vertex->name);
         rank->device_memory_bytes = vertex->device->memory_bytes;
-        rank->memory_bytes = model_ring_memory(plan, i).total_bytes;
+        struct model_memory memory = model_ring_memory(plan, i);
+        rank->memory_bytes = memory.total_bytes;
+        rank->run_bytes = memory.run_bytes;
         rank->bytes_sent = ring_plan_bytes_sent(plan, i);
         rank->visible_pairs = pairs_of_rank(plan, i);
         result->flops += model_attention_flops(rank->visible_pairs, &plan->problem, plan->pass) *
@@ -103,23 +105,24 @@ static enum ring_status describe_links(struct tool_result *result, const struct 
 
 /* The first block whose shape no curve of its rank's device has, in words. A few ranks stand for all: with an
  * even layout they see the same shapes. */
-static void note_outside(struct tool_result *result, const struct tool_setup *setup)
+static void note_outside(struct tool_result *result, const struct tool_setup *setup, enum ring_job job)
 {
     const struct ring_plan *plan = &setup->plan;
     uint32_t stride = plan->n_ranks <= 64 ? 1 : plan->n_ranks / 3;
     struct ring_error ignored;
     for (uint32_t rank = 0; rank < plan->n_ranks; rank += stride) {
         for (uint32_t block = 0; block < plan->n_ranks; block++) {
-            struct ring_work work = ring_plan_work(plan, rank, block);
+            struct ring_task task = {
+                .job = job, .rank = rank, .block = block, .work = ring_plan_work(plan, rank, block)};
             struct model_block_cost cost = {0};
-            if (model_ring_block(&setup->ring, rank, &work, &cost, &ignored) != RING_OK || !cost.outside)
+            if (model_ring_task(&setup->ring, &task, &cost, &ignored) != RING_OK || !cost.outside)
                 continue;
-            tool_result_note(result,
-                             "blocks of %" PRIu64 " x %" PRIu64
-                             " tokens lie outside the measured curve of %s; the "
-                             "rate at its end (%s) was used",
-                             work.q_tokens, work.k_tokens, result->ranks[rank].device,
-                             tool_figure(TOOL_FLOP_PER_S, cost.rate_flop_per_s).text);
+            tool_result_note(
+                result,
+                "%sblocks of %" PRIu64 " x %" PRIu64 " tokens lie outside the measured curve of %s; the "
+                "rate at its end (%s) was used",
+                job == RING_JOB_BACKWARD ? "backward " : "", task.work.q_tokens, task.work.k_tokens,
+                result->ranks[rank].device, tool_figure(TOOL_FLOP_PER_S, cost.rate_flop_per_s).text);
             return;
         }
     }
@@ -131,10 +134,14 @@ enum ring_status tool_describe(struct tool_result *result, const struct tool_set
     enum ring_status status = describe_question(result, setup, error);
     if (status != RING_OK)
         return status;
+    result->fit = setup->fit;
     describe_ranks(result, setup);
     result->bound = model_ring_bound(&setup->ring);
-    if (!(setup->scenario->compute.block_s > 0))
-        note_outside(result, setup);
+    bool modelled = !(setup->scenario->compute.block_s > 0);
+    if (modelled && setup->plan.pass != RING_PASS_BACKWARD)
+        note_outside(result, setup, RING_JOB_FORWARD);
+    if (modelled && setup->plan.pass != RING_PASS_FORWARD)
+        note_outside(result, setup, RING_JOB_BACKWARD);
     return describe_links(result, setup, error);
 }
 

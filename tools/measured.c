@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "tools/cache.h"
+#include "tools/memory.h"
+#include "tools/passes.h"
 #include "tools/ranks.h"
 #include "tools/simulate.h"
 #include "tools/traffic.h"
@@ -22,7 +24,7 @@ struct reading {
     struct ring_error *error;
     uint32_t n_ranks, n_steps;
     double first_s;
-    char *peak_rss; /* the line's values; NULL: not there */
+    char *peak_rss, *baseline_rss; /* the lines' values; NULL: not there */
 };
 
 /* All numbers of a line into repeats_s. */
@@ -61,6 +63,8 @@ static enum ring_status read_key(struct reading *reading, const char *key, const
         result->drift = strtod(text, NULL);
     else if (strcmp(key, "peak_rss_bytes") == 0)
         reading->peak_rss = strdup(text);
+    else if (strcmp(key, "baseline_rss_bytes") == 0)
+        reading->baseline_rss = strdup(text);
     else if (strcmp(key, "repeats_s") == 0)
         return read_repeats(reading, text);
     return RING_OK; /* a key of a newer ringlab-rank is no harm */
@@ -92,17 +96,28 @@ static enum ring_status read_head(struct reading *reading, FILE *file)
     return status;
 }
 
-/* The most that each rank's process had in memory. */
-static void take_memory(struct reading *reading)
+/* What each rank's process had in memory at most, above what it had before it had its blocks. A timed run has
+ * the blocks alone. */
+static void take_memory(struct reading *reading, const struct ring_plan *plan)
 {
-    const char *text = reading->peak_rss;
-    for (uint32_t i = 0; text != NULL && i < reading->result->n_ranks; i++) {
-        char *end;
-        uint64_t bytes = strtoull(text, &end, 10);
-        if (end == text)
+    struct tool_result *result = reading->result;
+    const char *peak = reading->peak_rss, *baseline = reading->baseline_rss;
+    bool timed = result->kernel != NULL && strcmp(result->kernel, "timed") == 0;
+    for (uint32_t i = 0; i < result->n_ranks; i++) {
+        struct tool_rank *rank = &result->ranks[i];
+        if (timed)
+            rank->run_bytes = 0;
+        for (uint32_t slot = 0; timed && slot < plan->n_slots; slot++)
+            rank->run_bytes += ring_plan_slot_bytes(plan, i, slot);
+        if (peak == NULL || baseline == NULL)
+            continue;
+        char *peak_end, *baseline_end;
+        uint64_t most = strtoull(peak, &peak_end, 10), before = strtoull(baseline, &baseline_end, 10);
+        if (peak_end == peak || baseline_end == baseline)
             break;
-        reading->result->ranks[i].memory_bytes = bytes;
-        text = end;
+        rank->resident_bytes = most > before ? most - before : 0;
+        peak = peak_end;
+        baseline = baseline_end;
     }
 }
 
@@ -121,6 +136,8 @@ static enum ring_status take_trace(struct reading *reading, const struct tool_se
         status = ring_parts_from_trace(trace, n, n_steps, reading->first_s, result->steps, reading->error);
     if (status == RING_OK)
         status = tool_traffic_moving(trace, &result->moving_s, reading->error);
+    if (status == RING_OK)
+        status = tool_passes_check(&setup->plan, trace, reading->error);
     if (status != RING_OK)
         return status;
     for (size_t i = 0; i < (size_t)n * n_steps; i++) {
@@ -128,6 +145,8 @@ static enum ring_status take_trace(struct reading *reading, const struct tool_se
         result->steps[i].end_s -= reading->first_s;
     }
     tool_add_up(result, result->steps);
+    tool_passes_init(result, &setup->plan);
+    tool_passes_of_steps(result, result->steps);
     status = tool_describe(result, setup, reading->error);
     if (status == RING_OK)
         status = tool_traffic_links(trace, &setup->ring, result, reading->error);
@@ -152,10 +171,11 @@ enum ring_status tool_measure_read(const struct tool_setup *setup, const char *p
     if (status == RING_OK)
         status = take_trace(&reading, setup, &trace);
     if (status == RING_OK) {
-        take_memory(&reading);
+        take_memory(&reading, &setup->plan);
         tool_verdict_find(result, &setup->ring);
     }
     free(reading.peak_rss);
+    free(reading.baseline_rss);
     ring_trace_fini(&trace);
     return status;
 }
@@ -170,7 +190,9 @@ enum ring_status tool_measure_run(const struct tool_setup *setup, const struct t
                                .n_ranks = setup->plan.n_ranks,
                                .timeout_s = tool_ranks_timeout(setup)};
     tool_result_init(result);
-    enum ring_status status = tool_ranks_fit(setup, options, error);
+    enum ring_status status = tool_memory_refuse(setup, error);
+    if (status == RING_OK)
+        status = tool_ranks_fit(setup, options, error);
     if (status == RING_OK)
         status = tool_ranks_run(&ranks, options, path, sizeof path, error);
     if (status != RING_OK)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "tools/commands.h"
+#include "tools/memory.h"
 #include "tools/report.h"
 #include "tools/setup.h"
 #include "tools/simulate.h"
@@ -13,7 +14,9 @@ static enum ring_status predict(const struct tool_setup *setup, const struct too
 {
     struct tool_result result;
     bool with_steps = options->steps || setup->plan.n_ranks <= TOOL_STEPS_RANKS;
-    enum ring_status status = tool_simulate(setup, options->world, options->steps, &result, error);
+    enum ring_status status = setup->fit.fits
+                                  ? tool_simulate(setup, options->world, options->steps, &result, error)
+                                  : tool_memory_unfit(setup, options->world, &result, error);
     if (status == RING_OK && options->out != NULL)
         status = tool_result_save(&result, with_steps, options->out, error);
     if (status == RING_OK)

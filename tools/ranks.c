@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "tools/launch.h"
+#include "tools/memory.h"
 #include "tools/units.h"
 
-enum { ALWAYS_ROOM_S = 120 }; /* for MPI's start, data and the reference of verify */
+enum { ALWAYS_ROOM_S = 120 };  /* for MPI's start, data and the reference of verify */
+enum { MOST_RANKS = 1 << 16 }; /* that are tried to find a number on which a problem fits */
 
 static enum ring_status make_place(char *out, size_t size, struct ring_error *error)
 {
@@ -127,11 +129,18 @@ enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct too
         needed += (double)model_ring_memory(&setup->plan, rank).total_bytes;
     if (available <= 0 || needed <= available)
         return RING_OK;
-    return ring_fail(error, RING_BAD_INPUT,
-                     "%s: %u ranks need %s together and this machine has %s free (predict needs none of it; "
-                     "--mpi-args sends ranks to other machines)",
-                     setup->path, setup->plan.n_ranks, tool_figure(TOOL_BYTES, needed).text,
-                     tool_figure(TOOL_BYTES, available).text);
+    const struct ring_plan_spec *plan = &setup->scenario->plan;
+    uint64_t share = (uint64_t)available / plan->n_ranks;
+    struct model_fit fit = {.largest_tokens = model_largest_tokens(plan, share, 0),
+                            .smallest_ranks = model_smallest_ranks(plan, share, 0, MOST_RANKS)};
+    char advice[256];
+    tool_memory_advice(&fit, plan, advice, sizeof advice);
+    return ring_fail(
+        error, RING_BAD_INPUT,
+        "%s: %u ranks need %s together and this machine has %s free (with such a share each, %s; "
+        "predict needs none of it; --mpi-args sends ranks to other machines)",
+        setup->path, setup->plan.n_ranks, tool_figure(TOOL_BYTES, needed).text,
+        tool_figure(TOOL_BYTES, available).text, advice);
 }
 
 uint32_t tool_ranks_processors(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See report.h. Up to sixteen ranks have a row each; more are summed up, with the few that matter shown. */
+ * See report.h; the tables are report_tables.c's. */
 #include "tools/report.h"
 
 #include <inttypes.h>
@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/memory.h"
 #include "tools/table.h"
 #include "tools/units.h"
 #include "tools/verdict.h"
 
-enum { MAX_ROWS = 16, LINE_WIDTH = 100 };
+enum { LINE_WIDTH = 100 };
 
 #define TIME(seconds) tool_figure(TOOL_SECONDS, seconds).text
 #define SIZE(bytes)   tool_figure(TOOL_BYTES, bytes).text
@@ -63,16 +64,21 @@ void tool_report_question(const struct tool_result *result, FILE *file)
 {
     const struct tool_question *question = &result->question;
     const struct ring_problem *problem = &question->plan.problem;
-    char text[1024], block[64] = "";
+    const struct ring_plan_spec *plan = &question->plan;
+    char text[1024], block[80] = "", gradients[64] = "";
     if (question->compute.block_s > 0)
-        snprintf(block, sizeof block, "; each block computes for %s", TIME(question->compute.block_s));
+        snprintf(block, sizeof block, "; each %sblock computes for %s",
+                 plan->pass == RING_PASS_FORWARD ? "" : "forward ", TIME(question->compute.block_s));
+    if (plan->pass != RING_PASS_FORWARD)
+        snprintf(gradients, sizeof gradients, "; gradients travel in %s%s",
+                 ring_dtype_names[plan->gradient_dtype], plan->keep_kv ? ", K/V are kept" : "");
     snprintf(text, sizeof text,
              "%s %s, %s layout, %s mask: %" PRIu64 " tokens, batch %" PRIu32 ", %" PRIu32 " heads (%" PRIu32
-             " kv) of %" PRIu32 ", %s%s",
-             ring_pass_names[question->plan.pass], question->plan.strategy,
-             ring_layout_names[question->plan.layout], ring_mask_names[problem->mask], problem->tokens,
+             " kv) of %" PRIu32 ", %s%s%s",
+             plan->pass == RING_PASS_BOTH ? "forward and backward" : ring_pass_names[plan->pass],
+             plan->strategy, ring_layout_names[plan->layout], ring_mask_names[problem->mask], problem->tokens,
              problem->batch, problem->heads, problem->kv_heads, problem->head_dim,
-             ring_dtype_names[problem->dtype], block);
+             ring_dtype_names[problem->dtype], gradients, block);
     tool_report_wrapped(text, 2, file);
     snprintf(text, sizeof text, "%" PRIu32 " rank%s on %s; %s%s%s%s%s", result->n_ranks,
              result->n_ranks == 1 ? "" : "s", short_name(question->cluster).text, result->world,
@@ -80,122 +86,6 @@ void tool_report_question(const struct tool_result *result, FILE *file)
              result->world_detail != NULL ? result->world_detail : "",
              result->kernel != NULL ? "; kernel " : "", result->kernel != NULL ? result->kernel : "");
     tool_report_wrapped(text, 2, file);
-}
-
-/* One unit for each kind of column. */
-struct columns {
-    struct tool_unit time, sent, memory;
-};
-
-/* Room for the header texts that carry the units. */
-struct headers {
-    char text[9][48];
-};
-
-static void rank_cells(struct tool_table *table, const struct columns *columns, const struct tool_rank *rank)
-{
-    const double times[] = {rank->compute_s, rank->transfer_s, rank->wait_s, rank->overhead_s, rank->end_s};
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        tool_table_cell(table, "%s", tool_figure_in(columns->time, times[i], 3).text);
-    tool_table_cell(table, "%s", tool_figure_in(columns->sent, (double)rank->bytes_sent, 2).text);
-    tool_table_cell(table, "%s", tool_figure_in(columns->memory, (double)rank->memory_bytes, 2).text);
-}
-
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
-static double rank_field(const struct tool_rank *rank, int field)
-{
-    const double values[] = {rank->compute_s,           rank->transfer_s, rank->wait_s,
-                             rank->overhead_s,          rank->end_s,      (double)rank->bytes_sent,
-                             (double)rank->memory_bytes};
-    return values[field];
-}
-
-/* A row whose every column is that column's quantile: 0 the smallest, 0.5 the median, 1 the largest. */
-static void quantile_row(struct tool_table *table, const struct columns *columns,
-                         const struct tool_result *result, const char *name, double quantile)
-{
-    double *values = malloc(result->n_ranks * sizeof *values), found[7];
-    if (values == NULL) {
-        table->failed = true;
-        return;
-    }
-    for (int field = 0; field < 7; field++) {
-        for (uint32_t i = 0; i < result->n_ranks; i++)
-            values[i] = rank_field(&result->ranks[i], field);
-        qsort(values, result->n_ranks, sizeof *values, ascending);
-        found[field] = values[(size_t)(quantile * (result->n_ranks - 1))];
-    }
-    free(values);
-    struct tool_rank row = {NULL,     found[0],           found[1], found[2],           found[3],
-                            found[4], (uint64_t)found[5], 0,        (uint64_t)found[6], 0};
-    tool_table_cell(table, "%s", name);
-    tool_table_cell(table, "%s", "");
-    rank_cells(table, columns, &row);
-}
-
-static void summary_rows(struct tool_table *table, const struct columns *columns,
-                         const struct tool_result *result)
-{
-    struct tool_losses losses = tool_losses_of(result);
-    uint32_t last = 0;
-    for (uint32_t i = 0; i < result->n_ranks; i++)
-        if (result->ranks[i].end_s > result->ranks[last].end_s)
-            last = i;
-    const uint32_t shown[] = {last, losses.busiest, losses.exposed};
-    const char *const why[] = {"ends last", "busiest", "most transfer"};
-    quantile_row(table, columns, result, "min", 0);
-    quantile_row(table, columns, result, "median", 0.5);
-    quantile_row(table, columns, result, "max", 1);
-    for (size_t i = 0; i < 3; i++) {
-        bool again = i > 0 && (shown[i] == shown[0] || (i == 2 && shown[i] == shown[1]));
-        if (again || (i == 2 && result->ranks[shown[i]].transfer_s == 0))
-            continue;
-        tool_table_cell(table, "%s: %" PRIu32, why[i], shown[i]);
-        tool_table_cell(table, "%s", result->ranks[shown[i]].device);
-        rank_cells(table, columns, &result->ranks[shown[i]]);
-    }
-}
-
-static enum ring_status print_ranks(const struct tool_result *result, FILE *file)
-{
-    static const char *const names[] = {"rank",     "<device", "compute", "transfer", "wait",
-                                        "overhead", "end",     "sent",    "memory"};
-    const char *headers[9];
-    struct headers texts;
-    struct tool_table table;
-    double end_s = 0, sent = 0, memory = 0;
-    for (uint32_t i = 0; i < result->n_ranks; i++) {
-        end_s = fmax(end_s, result->ranks[i].end_s);
-        sent = fmax(sent, (double)result->ranks[i].bytes_sent);
-        memory = fmax(memory, (double)result->ranks[i].memory_bytes);
-    }
-    struct columns columns = {tool_unit_for(TOOL_SECONDS, end_s), tool_unit_for(TOOL_BYTES, sent),
-                              tool_unit_for(TOOL_BYTES, memory)};
-    for (int i = 0; i < 9; i++) {
-        const char *unit = i < 2    ? ""
-                           : i < 7  ? columns.time.name
-                           : i == 7 ? columns.sent.name
-                                    : columns.memory.name;
-        snprintf(texts.text[i], sizeof texts.text[i], "%s%s%s%s",
-                 i == 0 && result->n_ranks > MAX_ROWS ? "<" : "", names[i], i < 2 ? "" : " ", unit);
-        headers[i] = texts.text[i];
-    }
-    tool_table_init(&table, 9, headers);
-    if (result->n_ranks > MAX_ROWS)
-        summary_rows(&table, &columns, result);
-    for (uint32_t i = 0; result->n_ranks <= MAX_ROWS && i < result->n_ranks; i++) {
-        tool_table_cell(&table, "%" PRIu32, i);
-        tool_table_cell(&table, "%s", result->ranks[i].device);
-        rank_cells(&table, &columns, &result->ranks[i]);
-    }
-    enum ring_status status = tool_table_print(&table, 2, file);
-    tool_table_fini(&table);
-    return status;
 }
 
 static void print_repeats(const struct tool_result *result, FILE *file)
@@ -220,6 +110,20 @@ static void print_links(const struct tool_result *result, FILE *file)
             TIME(busiest->busy_s), tool_percent(busiest->busy_s / result->time_s).text);
 }
 
+/* Of a measured run: how much of the processes lay in memory, beside what the model says they hold. */
+static void print_resident(const struct tool_result *result, FILE *file)
+{
+    const struct tool_rank *fullest = &result->ranks[0];
+    for (uint32_t i = 0; i < result->n_ranks; i++)
+        if (result->ranks[i].resident_bytes > fullest->resident_bytes)
+            fullest = &result->ranks[i];
+    if (fullest->resident_bytes == 0 || fullest->run_bytes == 0)
+        return;
+    fprintf(file, "  %-14s %s    on the fullest rank, %.3f x the %s of its blocks and rows\n", "in memory",
+            SIZE((double)fullest->resident_bytes),
+            (double)fullest->resident_bytes / (double)fullest->run_bytes, SIZE((double)fullest->run_bytes));
+}
+
 static void print_totals(const struct tool_result *result, FILE *file)
 {
     double overlap = tool_result_overlap(result);
@@ -239,6 +143,7 @@ static void print_totals(const struct tool_result *result, FILE *file)
                 "exposed", TIME(tool_result_exposed_s(result)), tool_percent(overlap).text,
                 TIME(result->moving_s / result->n_ranks));
     print_links(result, file);
+    print_resident(result, file);
 }
 
 static void print_verdict(const struct tool_result *result, FILE *file)
@@ -255,6 +160,15 @@ static void print_verdict(const struct tool_result *result, FILE *file)
     tool_report_notes(result, "note", file);
 }
 
+/* The whole answer to what does not fit. */
+static enum ring_status report_unfit(const struct tool_result *result, FILE *file, struct ring_error *error)
+{
+    enum ring_status status = tool_memory_print(result, file, error);
+    if (status == RING_OK)
+        print_verdict(result, file);
+    return status;
+}
+
 enum ring_status tool_report(const struct tool_result *result, FILE *file, struct ring_error *error)
 {
     struct tool_style style = tool_style_for(file);
@@ -262,10 +176,17 @@ enum ring_status tool_report(const struct tool_result *result, FILE *file, struc
             result->question.name, style.off);
     tool_report_question(result, file);
     fputc('\n', file);
-    if (print_ranks(result, file) != RING_OK)
+    if (isnan(result->time_s))
+        return report_unfit(result, file, error);
+    if (tool_report_ranks(result, file) != RING_OK)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for the table");
     fputc('\n', file);
+    if (tool_report_passes(result, file) != RING_OK)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for the table");
     print_totals(result, file);
     print_verdict(result, file);
-    return RING_OK;
+    if (result->n_repeats > 0)
+        return RING_OK;
+    fputc('\n', file);
+    return tool_memory_print(result, file, error);
 }

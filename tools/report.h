@@ -9,6 +9,11 @@
 /* Prints all of it. RING_NO_MEMORY. */
 enum ring_status tool_report(const struct tool_result *result, FILE *file, struct ring_error *error);
 
+/* report_tables.c: a row a rank; and the two passes side by side, where there are two. RING_NO_MEMORY,
+ * without a line. */
+enum ring_status tool_report_ranks(const struct tool_result *result, FILE *file);
+enum ring_status tool_report_passes(const struct tool_result *result, FILE *file);
+
 /* The two lines under a headline: the problem and the machine. Shared with the comparison. */
 void tool_report_question(const struct tool_result *result, FILE *file);
 

@@ -33,7 +33,22 @@ struct tool_rank {
     uint64_t visible_pairs;       /* per head and batch entry, over all steps */
     uint64_t memory_bytes;        /* needed */
     uint64_t device_memory_bytes; /* there; 0: unknown */
+    uint64_t run_bytes;           /* of memory_bytes, what ringlab's own ranks hold while they are measured */
+    uint64_t resident_bytes; /* of a measured run: the most that lay in memory, above what the process had
+                                before it had its blocks; 0: not measured */
 };
+
+/* One pass of the step. passes.h fills it. */
+struct tool_pass {
+    enum ring_pass pass; /* forward or backward */
+    uint32_t first_step, n_steps;
+    double time_s;    /* from the last rank's end of the pass before to the last rank's end of this one */
+    double compute_s; /* the longest that one rank computed */
+    double
+        exposed_s; /* the longest that one rank stood still while a message that it waited for was moving */
+    double bytes_sent; /* by the rank that sends most */
+};
+enum { TOOL_MAX_PASSES = 2 };
 
 /* One link that carried something. predicted: bytes_per_s is what it can carry and busy_s how long it needs
  * for the bytes at that rate; measured: busy_s is when messages over it were moving, and bytes_per_s their
@@ -68,10 +83,14 @@ struct tool_result {
     const char *world_detail; /* "SimGrid 3.32, CM02 ...", "Open MPI 4.1.4, poll" */
     const char *kernel;       /* of a measured run; NULL: none ran */
     struct tool_question question;
-    double time_s; /* first start to last end; of a measured run, the median repeat */
+    double time_s; /* first start to last end; of a measured run, the median repeat; NaN: nothing ran, for it
+                      does not fit (then there are no times at all) */
     double *repeats_s;
     size_t n_repeats; /* 0: not measured */
     uint32_t n_ranks, n_steps;
+    struct tool_pass passes[TOOL_MAX_PASSES];
+    uint32_t n_passes;        /* 1, or 2: forward and then backward */
+    struct model_fit fit;     /* the rank whose device is fullest, and whether it holds it */
     struct tool_rank *ranks;  /* [n_ranks] */
     struct ring_parts *steps; /* [n_ranks][n_steps], times from the first start; NULL: not kept */
     struct tool_link *links;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "tools/file.h"
+#include "tools/memory.h"
+#include "tools/passes.h"
 #include "tools/result_json.h"
 
 json_t *tool_json_number(double value)
@@ -108,13 +110,25 @@ static json_t *totals_json(const struct tool_result *result)
 static json_t *rank_json(const struct tool_result *result, size_t index)
 {
     const struct tool_rank *rank = &result->ranks[index];
-    return json_pack("{sI so so so so so so sI sI sI sI}", "rank", (json_int_t)index, "device",
+    return json_pack("{sI so so so so so so sI sI sI sI sI so}", "rank", (json_int_t)index, "device",
                      text_or_null(rank->device), "compute_s", tool_json_number(rank->compute_s), "transfer_s",
                      tool_json_number(rank->transfer_s), "wait_s", tool_json_number(rank->wait_s),
                      "overhead_s", tool_json_number(rank->overhead_s), "end_s", tool_json_number(rank->end_s),
                      "bytes_sent", (json_int_t)rank->bytes_sent, "visible_pairs",
                      (json_int_t)rank->visible_pairs, "memory_bytes", (json_int_t)rank->memory_bytes,
-                     "device_memory_bytes", (json_int_t)rank->device_memory_bytes);
+                     "device_memory_bytes", (json_int_t)rank->device_memory_bytes, "run_bytes",
+                     (json_int_t)rank->run_bytes, "resident_bytes",
+                     rank->resident_bytes > 0 ? json_integer((json_int_t)rank->resident_bytes) : json_null());
+}
+
+static json_t *pass_json(const struct tool_result *result, size_t index)
+{
+    const struct tool_pass *pass = &result->passes[index];
+    return json_pack("{ss sI sI so so so so}", "pass", ring_pass_names[pass->pass], "first_step",
+                     (json_int_t)pass->first_step, "n_steps", (json_int_t)pass->n_steps, "time_s",
+                     tool_json_number(pass->time_s), "compute_s", tool_json_number(pass->compute_s),
+                     "exposed_s", tool_json_number(pass->exposed_s), "bytes_sent",
+                     tool_json_number(pass->bytes_sent));
 }
 
 static json_t *step_json(const struct tool_result *result, size_t index)
@@ -201,6 +215,10 @@ enum ring_status tool_result_write(const struct tool_result *result, bool with_s
                          json_pack("{ss so so}", "limit", tool_limit_names[verdict->limit], "culprit",
                                    text_or_null(verdict->culprit), "text", text_or_null(verdict->text)),
                          stream);
+    good &= write_rows("passes", result->n_passes, pass_json, result, stream, false);
+    if (result->n_passes == 2)
+        good &= write_member("backward_over_forward", tool_json_number(tool_passes_ratio(result)), stream);
+    good &= write_member("memory", tool_memory_json(&result->fit), stream);
     good &= write_rows("notes", result->n_notes, note_json, result, stream, false);
     good &= write_rows("ranks", result->n_ranks, rank_json, result, stream, false);
     if (n_steps > 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/memory.h"
 #include "tools/reader.h"
 #include "tools/result.h"
 #include "tools/result_json.h"
@@ -80,6 +81,9 @@ static void read_rank(struct tool_reader *reader, const json_t *row, struct tool
     rank->visible_pairs = tool_reader_count(reader, row, "visible_pairs", INT64_MAX);
     rank->memory_bytes = tool_reader_count(reader, row, "memory_bytes", INT64_MAX);
     rank->device_memory_bytes = tool_reader_count(reader, row, "device_memory_bytes", INT64_MAX);
+    rank->run_bytes = tool_reader_count(reader, row, "run_bytes", INT64_MAX);
+    if (!json_is_null(tool_reader_member(reader, row, "resident_bytes", true)))
+        rank->resident_bytes = tool_reader_count(reader, row, "resident_bytes", INT64_MAX);
 }
 
 static void read_ranks(struct tool_reader *reader, const json_t *root)
@@ -136,6 +140,35 @@ static void read_steps(struct tool_reader *reader, const json_t *root)
         if (parts->end_s < parts->begin_s)
             tool_reader_complain(reader, "\"steps\": a step of rank %zu ends before it begins",
                                  i / result->n_steps);
+    }
+}
+
+static void read_passes(struct tool_reader *reader, const json_t *root)
+{
+    struct tool_result *result = reader->result;
+    const json_t *rows = tool_reader_member(reader, root, "passes", true);
+    size_t n = json_array_size(rows);
+    if (reader->status == RING_OK && (n == 0 || n > TOOL_MAX_PASSES))
+        tool_reader_complain(reader, "\"passes\" has %zu rows where 1 or 2 are read", n);
+    if (reader->status != RING_OK)
+        return;
+    result->n_passes = (uint32_t)n;
+    for (size_t i = 0; i < n && reader->status == RING_OK; i++) {
+        const json_t *row = json_array_get(rows, i);
+        struct tool_pass *pass = &result->passes[i];
+        *pass = (struct tool_pass){
+            .pass = (enum ring_pass)tool_reader_word(reader, row, "pass", ring_pass_names, RING_PASS_BOTH),
+            .first_step = (uint32_t)tool_reader_count(reader, row, "first_step", MAX_STEPS),
+            .n_steps = (uint32_t)tool_reader_count(reader, row, "n_steps", MAX_STEPS),
+            .time_s = tool_reader_amount(reader, row, "time_s"),
+            .compute_s = tool_reader_amount(reader, row, "compute_s"),
+            .exposed_s = tool_reader_amount(reader, row, "exposed_s"),
+            .bytes_sent = tool_reader_amount(reader, row, "bytes_sent"),
+        };
+        uint32_t expected = i == 0 ? 0 : result->passes[0].n_steps;
+        if (reader->status == RING_OK &&
+            (pass->first_step != expected || pass->n_steps > result->n_steps - expected))
+            tool_reader_complain(reader, "\"passes\": pass %zu does not follow the one before", i);
     }
 }
 
@@ -223,7 +256,12 @@ static void read_document(struct tool_reader *reader, const json_t *root)
     if (reader->status != RING_OK)
         return;
     read_scenario(reader, tool_reader_member(reader, root, "scenario", true));
+    tool_memory_read(reader, tool_reader_member(reader, root, "memory", true), &reader->result->fit);
+    if (reader->status == RING_OK && !reader->result->fit.fits &&
+        json_is_null(json_object_get(root, "time_s")))
+        tool_reader_complain(reader, "nothing ran here: it did not fit in memory, so there are no times");
     read_ranks(reader, root);
+    read_passes(reader, root);
     read_steps(reader, root);
     read_links(reader, root);
     read_repeats(reader, root);

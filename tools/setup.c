@@ -10,6 +10,8 @@
 
 #include "tools/cache.h"
 
+enum { MOST_RANKS = 1 << 16 }; /* that are tried to find a number on which a problem fits */
+
 enum ring_status tool_data_path(const char *file, char *out, size_t size, struct ring_error *error)
 {
     const char *folder = getenv("RINGLAB_DATA");
@@ -52,6 +54,18 @@ static enum ring_status price(struct tool_setup *setup, struct ring_error *error
     return status == RING_OK ? model_ring_init(&setup->ring, &spec, error) : status;
 }
 
+/* Nobody wants to know the smallest number of ranks where all is well. */
+static enum ring_status find_fit(struct tool_setup *setup, struct ring_error *error)
+{
+    const struct config_scenario *scenario = setup->scenario;
+    enum ring_status status =
+        model_fit(&setup->plan, scenario->topology, scenario->placement, 0, 0, &setup->fit, error);
+    if (status == RING_OK && !setup->fit.fits)
+        status = model_fit(&setup->plan, scenario->topology, scenario->placement, 0, MOST_RANKS, &setup->fit,
+                           error);
+    return status;
+}
+
 enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_options *options,
                                  struct ring_error *error)
 {
@@ -62,6 +76,11 @@ enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_opt
         status = tool_cache_load(setup->path, &overrides, options, &setup->scenario, error);
     if (status == RING_OK)
         status = price(setup, error);
+    if (status == RING_OK) {
+        status = find_fit(setup, error);
+        if (status != RING_OK)
+            model_ring_fini(&setup->ring);
+    }
     if (status != RING_OK && setup->scenario != NULL) {
         config_scenario_free(setup->scenario);
         setup->scenario = NULL;

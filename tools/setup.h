@@ -14,7 +14,8 @@ struct tool_setup {
     struct config_scenario *scenario;
     struct ring_plan plan;
     struct model_ring ring;
-    char path[4096]; /* of the scenario file */
+    struct model_fit fit; /* whether each device can hold what the plan puts on it */
+    char path[4096];      /* of the scenario file */
 };
 
 /* The scenario of the command line, or the quickstart scenario. All or nothing. */

@@ -10,6 +10,7 @@
 
 #include "models/recurrence.h"
 #include "sim/sim.h"
+#include "tools/passes.h"
 #include "tools/traffic.h"
 #include "tools/verdict.h"
 
@@ -31,6 +32,42 @@ static double moving_alone_s(const struct tool_setup *setup)
         }
     }
     return moving_s;
+}
+
+/* The two passes of a step whose steps are not kept: the forward one alone is the same as before the backward
+ * one, so it is played once more. */
+static enum ring_status split_passes(const struct tool_setup *setup, struct tool_result *result,
+                                     struct ring_error *error)
+{
+    const struct model_ring *ring = &setup->ring;
+    struct ring_plan_spec spec = setup->scenario->plan;
+    struct ring_plan plan;
+    struct model_ring alone;
+    struct model_ring_spec priced = {.plan = &plan,
+                                     .topology = ring->topology,
+                                     .device_of_rank = ring->device_of_rank,
+                                     .compute = ring->compute,
+                                     .progress = ring->progress,
+                                     .faults = &setup->scenario->faults};
+    spec.pass = RING_PASS_FORWARD;
+    spec.keep_kv = false;
+    enum ring_status status = ring_plan_init(&plan, &spec, error);
+    if (status == RING_OK)
+        status = model_ring_init(&alone, &priced, error);
+    if (status != RING_OK)
+        return status;
+    double *ends_s = calloc(plan.n_ranks, sizeof *ends_s);
+    struct ring_parts *totals = calloc(plan.n_ranks, sizeof *totals);
+    if (ends_s == NULL || totals == NULL)
+        status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", plan.n_ranks);
+    if (status == RING_OK)
+        status = model_recurrence(&alone, ends_s, totals, NULL, error);
+    if (status == RING_OK)
+        tool_passes_of_totals(result, totals);
+    free(ends_s);
+    free(totals);
+    model_ring_fini(&alone);
+    return status;
 }
 
 static enum ring_status by_recurrence(const struct tool_setup *setup, bool with_steps,
@@ -55,6 +92,14 @@ static enum ring_status by_recurrence(const struct tool_setup *setup, bool with_
     }
     free(ends_s);
     free(totals);
+    if (status != RING_OK)
+        return status;
+    if (result->steps != NULL)
+        tool_passes_of_steps(result, result->steps);
+    else if (result->n_passes == 1)
+        tool_passes_of_totals(result, NULL);
+    else
+        status = split_passes(setup, result, error);
     if (status != RING_OK)
         return status;
     result->moving_s = moving_alone_s(setup);
@@ -120,10 +165,13 @@ static enum ring_status by_simgrid(const struct tool_setup *setup, bool with_ste
         status = ring_parts_from_trace(&all, n, n_steps, 0, result->steps, error);
     if (status == RING_OK)
         status = tool_traffic_moving(&all, &result->moving_s, error);
+    if (status == RING_OK)
+        status = tool_passes_check(&setup->plan, &all, error);
     ring_trace_fini(&all);
     if (status != RING_OK)
         return status;
     tool_add_up(result, result->steps);
+    tool_passes_of_steps(result, result->steps);
     if (!with_steps) {
         free(result->steps);
         result->steps = NULL;
@@ -140,6 +188,7 @@ enum ring_status tool_simulate(const struct tool_setup *setup, const char *world
                    (strcmp(world, "auto") == 0 && !model_recurrence_serves(&setup->ring));
     bool keep = with_steps || setup->plan.n_ranks <= TOOL_STEPS_RANKS;
     tool_result_init(result);
+    tool_passes_init(result, &setup->plan);
     enum ring_status status =
         simgrid ? by_simgrid(setup, keep, result, error) : by_recurrence(setup, keep, result, error);
     if (status == RING_OK)

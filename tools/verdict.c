@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/memory.h"
 #include "tools/units.h"
 
 static const double worth_naming = 0.1; /* of the step's time */
@@ -73,36 +74,19 @@ static void say(struct tool_result *result, enum tool_limit limit, const char *c
     result->verdict = (struct tool_verdict){limit, culprit, text};
 }
 
-/* The rank of all that lacks most memory; n_ranks if all fit. */
-static uint32_t find_too_large(const struct tool_result *result)
+static void say_memory(struct tool_result *result)
 {
-    uint32_t worst = result->n_ranks;
-    double worst_ratio = 1;
-    for (uint32_t i = 0; i < result->n_ranks; i++) {
-        const struct tool_rank *rank = &result->ranks[i];
-        double ratio = rank->device_memory_bytes == 0
-                           ? 0
-                           : (double)rank->memory_bytes / (double)rank->device_memory_bytes;
-        if (ratio > worst_ratio) {
-            worst = i;
-            worst_ratio = ratio;
-        }
-    }
-    return worst;
-}
-
-static void say_memory(struct tool_result *result, uint32_t index)
-{
-    const struct tool_rank *rank = &result->ranks[index];
-    double times = (double)rank->memory_bytes / (double)rank->device_memory_bytes;
-    say(result, TOOL_LIMIT_MEMORY, rank->device,
-        tool_result_keep(
-            result,
-            "It does not fit: rank %" PRIu32 " needs %s and %s has %s, so the times are those of a "
-            "device with more memory. At least %.0f devices instead of %" PRIu32
-            " would hold it, or fewer tokens.",
-            index, SIZE((double)rank->memory_bytes), rank->device, SIZE((double)rank->device_memory_bytes),
-            ceil(times * result->n_ranks), result->n_ranks));
+    const struct model_fit *fit = &result->fit;
+    const char *device = result->ranks[fit->rank].device;
+    char advice[256];
+    tool_memory_advice(fit, &result->question.plan, advice, sizeof advice);
+    const char *shared = fit->n_sharing > 1
+                             ? tool_result_keep(result, "its %" PRIu32 " ranks need", fit->n_sharing)
+                             : tool_result_keep(result, "rank %" PRIu32 " needs", fit->rank);
+    say(result, TOOL_LIMIT_MEMORY, device,
+        tool_result_keep(result, "It does not fit, so there are no times: %s %s and %s has %s. %c%s.", shared,
+                         SIZE((double)fit->needed_bytes), device, SIZE((double)fit->capacity_bytes),
+                         advice[0] - 'a' + 'A', advice + 1));
 }
 
 static void say_straggler(struct tool_result *result, const struct tool_losses *losses)
@@ -185,14 +169,15 @@ static void say_compute(struct tool_result *result, const struct model_ring *rin
 
 void tool_verdict_find(struct tool_result *result, const struct model_ring *ring)
 {
+    if (!result->fit.fits && isnan(result->time_s)) {
+        say_memory(result);
+        return;
+    }
     struct tool_losses losses = tool_losses_of(result);
     double named_s = worth_naming * result->time_s;
     double largest_s =
         fmax(fmax(losses.straggler_s, losses.imbalance_s), fmax(losses.network_s, losses.overhead_s));
-    uint32_t too_large = find_too_large(result);
-    if (too_large < result->n_ranks)
-        say_memory(result, too_large);
-    else if (!(largest_s >= named_s) || largest_s == 0)
+    if (!(largest_s >= named_s) || largest_s == 0)
         say_compute(result, ring, &losses);
     else if (largest_s == losses.network_s)
         tool_verdict_network(result, ring, &losses);

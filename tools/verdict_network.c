@@ -97,6 +97,36 @@ static void find_blame(const struct model_ring *ring, const double *busy_s, doub
     }
 }
 
+/* What a step of the pass that is exposed most moves over a hop, and computes meanwhile. */
+struct load {
+    const char *what; /* moves */
+    double bytes, block_s;
+};
+
+static struct load find_load(struct tool_result *result, const struct model_ring *ring,
+                             const struct tool_losses *losses)
+{
+    const struct ring_plan *plan = ring->plan;
+    const struct tool_pass *worst = &result->passes[0];
+    double compute_s = 0;
+    for (uint32_t i = 0; i < result->n_passes; i++) {
+        compute_s += result->passes[i].compute_s;
+        if (result->passes[i].exposed_s > worst->exposed_s)
+            worst = &result->passes[i];
+    }
+    double share = compute_s > 0 ? worst->compute_s / compute_s : 1;
+    struct load load = {.block_s = losses->compute_s * share / plan->n_ranks};
+    uint64_t bytes = ring_plan_block_bytes(plan, losses->exposed);
+    if (worst->pass == RING_PASS_BACKWARD)
+        bytes = (plan->keep_kv ? 0 : bytes) + ring_plan_payload_bytes(plan, RING_GRADIENT, losses->exposed);
+    load.bytes = (double)bytes;
+    load.what =
+        worst->pass == RING_PASS_FORWARD
+            ? tool_result_keep(result, "a block of %s", SIZE(load.bytes))
+            : tool_result_keep(result, "what moves in a step of the backward pass (%s)", SIZE(load.bytes));
+    return load;
+}
+
 /* How many times the tokens a device would need, so that computing on a block (which grows with their square)
  * takes as long as moving it. */
 static double hiding_tokens(double block_s, double latency_s, double move_s)
@@ -156,7 +186,6 @@ void tool_verdict_network(struct tool_result *result, const struct model_ring *r
                           const struct tool_losses *losses)
 {
     double block_bytes = (double)ring_plan_slot_bytes(ring->plan, losses->exposed, 1);
-    double block_s = losses->compute_s / (result->n_steps > 0 ? result->n_steps : 1);
     struct blame blame = {.hop = NULL};
     double *busy_s = find_busy(result, ring);
     if (busy_s != NULL)
@@ -166,14 +195,11 @@ void tool_verdict_network(struct tool_result *result, const struct model_ring *r
         result->verdict = (struct tool_verdict){TOOL_LIMIT_NETWORK, NULL, "Messages hold the ranks up."};
         return;
     }
-    /* What crosses the hop in a step: a block; with gradients, more than one. */
-    double bytes = blame.hop->bytes / (result->n_steps > 1 ? result->n_steps - 1 : 1);
-    const char *what = tool_result_keep(
-        result, ring->plan->pass == RING_PASS_FORWARD ? "a block of %s" : "what moves in a step (%s)",
-        SIZE(bytes));
+    struct load load = find_load(result, ring, losses);
     bool alike = blame.hop->n_links == 0 || 2 * blame.n_like >= blame.n_used;
-    double move_s =
-        isinf(blame.bytes_per_s) ? 0 : (blame.n_shared > 1 ? blame.n_shared : 1) * bytes / blame.bytes_per_s;
+    double move_s = isinf(blame.bytes_per_s)
+                        ? 0
+                        : (blame.n_shared > 1 ? blame.n_shared : 1) * load.bytes / blame.bytes_per_s;
     const char *culprit =
         alike ? NULL : tool_result_keep(result, "%s", ring->topology->links[blame.link].name);
     const char *shared =
@@ -186,9 +212,9 @@ void tool_verdict_network(struct tool_result *result, const struct model_ring *r
         "Rank %" PRIu32 " stands still for %s of the %s step while blocks move. %s %s "
         "needs %s (%s%s%s), and computing on a block takes %s. %s",
         losses->exposed, TIME(result->ranks[losses->exposed].transfer_s), TIME(result->time_s),
-        where(result, ring, &blame, alike), what, TIME(blame.hop->latency_s + move_s),
-        latency == NULL ? "" : latency, RATE(blame.bytes_per_s), shared == NULL ? "" : shared, TIME(block_s),
-        advice(result, ring, &blame, block_s, bytes));
+        where(result, ring, &blame, alike), load.what, TIME(blame.hop->latency_s + move_s),
+        latency == NULL ? "" : latency, RATE(blame.bytes_per_s), shared == NULL ? "" : shared,
+        TIME(load.block_s), advice(result, ring, &blame, load.block_s, load.bytes));
     result->verdict = (struct tool_verdict){
         blame.hop->latency_s > move_s ? TOOL_LIMIT_LATENCY : TOOL_LIMIT_NETWORK, culprit, text};
 }

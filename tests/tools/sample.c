@@ -37,13 +37,24 @@ void sample_result(struct tool_result *result)
     result->world_detail = "Open MPI, poll";
     result->kernel = "tiled-avx2";
     assert_int_equal(tool_result_allocate(result, 2, 2, true, &error), RING_OK);
-    result->ranks[0] = (struct tool_rank){"core0", 5, 1, 0.5, 0, 6.5, 1000, 40, 1 << 20, 1 << 30};
-    result->ranks[1] = (struct tool_rank){"core1", 6, 0, 0, 0.25, 6.25, 1000, 40, 1 << 20, 0};
+    result->ranks[0] =
+        (struct tool_rank){"core0", 5, 1, 0.5, 0, 6.5, 1000, 40, 1 << 20, 1 << 30, 1 << 19, 600000};
+    result->ranks[1] = (struct tool_rank){"core1", 6, 0, 0, 0.25, 6.25, 1000, 40, 1 << 20, 0, 1 << 19, 0};
     result->steps[0] = (struct ring_parts){0, 4.5, 3, 1, 0.5, 0};
     result->steps[1] = (struct ring_parts){4.5, 6.5, 2, 0, 0, 0};
     result->steps[2] = (struct ring_parts){0, 3.125, 3, 0, 0, 0.125};
     result->steps[3] = (struct ring_parts){3.125, 6.25, 3, 0, 0, 0.125};
     result->time_s = 6.5;
+    result->passes[0] = (struct tool_pass){RING_PASS_FORWARD, 0, 1, 4.5, 3, 1, 1000};
+    result->passes[1] = (struct tool_pass){RING_PASS_BACKWARD, 1, 1, 2, 3, 0, 2000};
+    result->n_passes = 2;
+    result->fit = (struct model_fit){.fits = true,
+                                     .rank = 1,
+                                     .n_sharing = 1,
+                                     .needed_bytes = 1 << 20,
+                                     .capacity_bytes = 1 << 30,
+                                     .memory = {.q_bytes = 1000, .d_q_bytes = 7, .total_bytes = 1007},
+                                     .largest_tokens = 4096};
     result->repeats_s = malloc(3 * sizeof *result->repeats_s);
     assert_non_null(result->repeats_s);
     memcpy(result->repeats_s, (const double[]){7, 6.25, 6.5}, 3 * sizeof *result->repeats_s);

@@ -104,7 +104,7 @@ static void write_file(const char *head, bool with_rows)
 static const char good_head[] =
     "ringlab-measure 1\nranks 2\nsteps 2\nkernel timed\ntransport Open MPI 4.1.4, poll\n"
     "something_new 7\nfirst_s 10\nrepeats_s 0.0021 0.0022 0.0030\n"
-    "peak_rss_bytes 1000000 2000000\ntrace\n";
+    "peak_rss_bytes 1000000 2000000\nbaseline_rss_bytes 400000 500000\ntrace\n";
 
 static void assert_near(double value, double wanted)
 {
@@ -130,7 +130,11 @@ static void rows_become_the_parts_of_a_result(void **state)
         assert_near(result.ranks[rank].wait_s, 0);
         assert_int_equal(result.ranks[rank].bytes_sent, 524288);
     }
-    assert_int_equal(result.ranks[1].memory_bytes, 2000000);
+    assert_int_equal(result.ranks[0].resident_bytes, 600000); /* above what was there before */
+    assert_int_equal(result.ranks[1].resident_bytes, 1500000);
+    assert_int_equal(result.ranks[1].run_bytes, 2 * 524288); /* timed: the two blocks alone */
+    assert_int_equal(result.n_passes, 1);
+    assert_near(result.passes[0].time_s, 0.0022);
     assert_near(result.steps[1].begin_s, 0.0012); /* from the start, not on the machine's clock */
     assert_near(result.moving_s, 0.0024);         /* two messages of 1.2 ms */
     assert_int_equal(result.n_links, 4);          /* core to switch to core, both ways */

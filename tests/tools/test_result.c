@@ -79,6 +79,18 @@ static void what_was_written_is_read(void **state)
     assert_true(result.ranks[0].wait_s == 0.5);
     assert_int_equal(result.ranks[0].device_memory_bytes, 1 << 30);
     assert_true(result.time_s == 6.5);
+    assert_int_equal(result.ranks[0].resident_bytes, 600000);
+    assert_int_equal(result.ranks[1].resident_bytes, 0);
+    assert_int_equal(result.n_passes, 2);
+    assert_int_equal(result.passes[1].pass, RING_PASS_BACKWARD);
+    assert_int_equal(result.passes[1].first_step, 1);
+    assert_true(result.passes[1].time_s == 2 && result.passes[0].exposed_s == 1);
+    assert_true(result.passes[1].bytes_sent == 2000);
+    assert_true(result.fit.fits);
+    assert_int_equal(result.fit.memory.d_q_bytes, 7);
+    assert_int_equal(result.fit.memory.total_bytes, 1007);
+    assert_int_equal(result.fit.largest_tokens, 4096);
+    assert_int_equal(result.fit.smallest_ranks, 0);
     assert_int_equal(result.n_repeats, 3);
     assert_true(result.repeats_s[1] == 6.25);
     assert_true(result.links[0].bytes_per_s == 500);
