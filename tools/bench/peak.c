@@ -5,10 +5,17 @@
 #include "tools/bench/peak.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { N_CHAINS = 12, N_TURNS = 100000, N_RUNS = 5 };
+enum { N_CHAINS = 12, N_TURNS = 20000, N_RUNS = 5 };
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
 
 double peak_cpu_s(void)
 {
@@ -18,13 +25,15 @@ double peak_cpu_s(void)
 }
 
 /* The loop is the same text for each instruction set, and GCC has one target a function. x * a + b stays
- * finite. */
+ * finite. The compiler may not know where the chains begin: it would find the one that starts at its fixed
+ * point and leave it out. */
 #define PEAK_LOOP(vector)                                                                                    \
+    float hidden = *(volatile float *)&(float){0.25f};                                                       \
     vector chain[N_CHAINS], a = {0}, b = {0};                                                                \
     a += 0.5f;                                                                                               \
     b += 1.0f;                                                                                               \
     for (int i = 0; i < N_CHAINS; i++)                                                                       \
-        chain[i] = b * (float)i;                                                                             \
+        chain[i] = b * ((float)i + hidden);                                                                  \
     for (int turn = 0; turn < N_TURNS; turn++) {                                                             \
         _Pragma("GCC unroll 12") for (int i = 0; i < N_CHAINS; i++) chain[i] = chain[i] * a + b;             \
     }                                                                                                        \
@@ -69,14 +78,13 @@ double peak_flop_per_s(const char *kernel_name)
 #else
     (void)kernel_name;
 #endif
-    double best_s = 1e30;
+    double times_s[N_RUNS];
     for (int run = 0; run < N_RUNS; run++) {
         double begin_s = peak_cpu_s();
         volatile float keep = loop();
         (void)keep;
-        double s = peak_cpu_s() - begin_s;
-        if (s < best_s)
-            best_s = s;
+        times_s[run] = peak_cpu_s() - begin_s;
     }
-    return 2.0 * lanes * N_CHAINS * N_TURNS / best_s;
+    qsort(times_s, N_RUNS, sizeof(times_s[0]), by_value);
+    return 2.0 * lanes * N_CHAINS * N_TURNS / times_s[N_RUNS / 2];
 }

@@ -5,8 +5,8 @@
 #ifndef PEAK_H
 #define PEAK_H
 
-/* fp32 FLOP/s of independent multiply-adds on registers, the best of a few runs of about a millisecond each,
- * with the instruction set of the kernel of that name ("tiled-avx512", "tiled-avx2", anything else: the
+/* fp32 FLOP/s of independent multiply-adds on registers, the median of a few runs of some ten microseconds
+ * each, with the instruction set of the kernel of that name ("tiled-avx512", "tiled-avx2", anything else: the
  * baseline). The processor must have it. */
 double peak_flop_per_s(const char *kernel_name);
 
