@@ -21,7 +21,8 @@ bool block_tiled_portable_supports(size_t head_dim)
 #ifdef BLOCK_HAS_X86
 bool block_tiled_avx512_supports(size_t head_dim)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma") && tiled_supports(head_dim);
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("fma") && tiled_supports(head_dim);
 }
 
 bool block_tiled_avx2_supports(size_t head_dim)

@@ -3,20 +3,19 @@
  * The tiled fp32 kernel: fp32 or bf16 inputs (bf16 is widened while packing), fp32 state. This one file is
  * compiled once per instruction set (BLOCK_TILED_ISA names it), block.c chooses at run time.
  *
- * Queries lie in the vector lanes throughout: with Q and O packed transposed, both products are the same
- * small loop
+ * Both products are the same small loop, a block of accumulators, one broadcast a row and a few vectors a
+ * step:
  *
- *     S^T[key][query] = sum over dim K[key][dim]   Q^T[dim][query]        (scores)
- *     O^T[dim][query] = sum over key V^T[dim][key] P^T[key][query]        (output)
+ *     S^T[key][query] = sum over dim K[key][dim] Q^T[dim][query]      queries in the lanes
+ *     O[query][dim]  += sum over key P[query][key] V[key][dim]        dims in the lanes
  *
- * a ROWS x VECS block of accumulators, one broadcast a row and one load a vector each step. The softmax
- * between them is then vertical: maximum, sum and scaling are lane by lane, and no lane ever meets another.
- * So a query's bits do not depend on its neighbours; nor on the instruction set, as long as it has a fused
- * multiply-add.
+ * Only Q is transposed, once a call. Softmax is vertical: maximum, sum and scaling are lane by lane. P is
+ * kept as S^T is, where a key's probabilities for the next queries lie side by side to be broadcast, and O
+ * and V as the caller keeps them. So a query's bits do not depend on its neighbours.
  *
- * A tile is up to VECS * LANES queries by BLOCK_KEY_GROUP keys: Q^T and the scores stay in the first-level
- * cache. N_TILES tiles of queries pass over the same group of keys while it lies in the second level. The
- * arithmetic of a tile is in block_tile.h; here are packing, masks and the loops. */
+ * A tile is TILE_VECS vectors of queries by BLOCK_KEY_GROUP keys. N_TILES of them pass over the same group of
+ * keys while it lies in the second-level cache. The arithmetic of a tile is in block_tile.h; here are
+ * packing, masks and the loops. */
 #include "exec/kernels/block_objects.h"
 
 #include <string.h>
@@ -24,22 +23,25 @@
 #include "exec/kernels/block.h"
 #include "exec/kernels/block_tile.h"
 
-/* Four neighbours of one row, or of four rows' transposes. */
-typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
-typedef uint32_t quad_bits __attribute__((vector_size(16)));
-typedef int32_t quad_index __attribute__((vector_size(16)));
+/* head_dim in whole vectors. */
+static size_t pad(size_t head_dim)
+{
+    return (head_dim + LANES - 1) / LANES * LANES;
+}
 
 static size_t scratch_bytes(size_t head_dim)
 {
-    return sizeof(struct work) + 64 + sizeof(float) * head_dim * (2 * N_TILES * WIDTH + 2 * BLOCK_KEY_GROUP);
+    return sizeof(struct work) + 64 +
+           sizeof(float) *
+               (head_dim * (N_TILES * WIDTH + 2 * BLOCK_KEY_GROUP) + BLOCK_KEY_GROUP * pad(head_dim));
 }
 
 static struct work *lay_out(void *scratch, size_t head_dim)
 {
     struct work *work = scratch;
     work->q = (float *)((char *)scratch + (sizeof(*work) + 63) / 64 * 64);
-    work->o = work->q + N_TILES * WIDTH * head_dim;
-    work->k = work->o + N_TILES * WIDTH * head_dim;
+    work->packed = work->q + N_TILES * WIDTH * head_dim;
+    work->k = work->packed + BLOCK_KEY_GROUP * pad(head_dim);
     work->v = work->k + BLOCK_KEY_GROUP * head_dim;
     return work;
 }
@@ -53,65 +55,30 @@ INLINE float widen(uint16_t bits)
     return x;
 }
 
-INLINE float load_one(const void *from, size_t index, bool bf16)
+/* to[dim][row] = factor * from[row][dim] for the rows of one tile; lanes from n_rows on become 0. bf16 rows
+ * and the last ones of a tile that is not full are first laid out in `rows`, [LANES][head_dim]. */
+INLINE void pack(float *to, const void *from, size_t n_rows, size_t head_dim, float factor, bool bf16,
+                 float *rows)
 {
-    return bf16 ? widen(((const uint16_t *)from)[index]) : ((const float *)from)[index];
-}
-
-INLINE quad load_quad(const void *from, size_t index, bool bf16)
-{
-    if (!bf16)
-        return *(const quad *)((const float *)from + index);
-    const uint16_t *bits = (const uint16_t *)from + index;
-    return (quad)((quad_bits){bits[0], bits[1], bits[2], bits[3]} << 16);
-}
-
-INLINE void transpose(quad x[4])
-{
-    quad a = __builtin_shuffle(x[0], x[1], (quad_index){0, 4, 1, 5});
-    quad b = __builtin_shuffle(x[2], x[3], (quad_index){0, 4, 1, 5});
-    quad c = __builtin_shuffle(x[0], x[1], (quad_index){2, 6, 3, 7});
-    quad d = __builtin_shuffle(x[2], x[3], (quad_index){2, 6, 3, 7});
-    x[0] = __builtin_shuffle(a, b, (quad_index){0, 1, 4, 5});
-    x[1] = __builtin_shuffle(a, b, (quad_index){2, 3, 6, 7});
-    x[2] = __builtin_shuffle(c, d, (quad_index){0, 1, 4, 5});
-    x[3] = __builtin_shuffle(c, d, (quad_index){2, 3, 6, 7});
-}
-
-/* to[dim][row] = factor * from[row][dim]; lanes from n_rows to WIDTH become 0. */
-INLINE void pack(float *to, const void *from, size_t n_rows, size_t head_dim, float factor, bool bf16)
-{
-    size_t whole = n_rows / 4 * 4;
-    for (size_t row = 0; row < whole; row += 4)
-        for (size_t dim = 0; dim < head_dim; dim += 4) {
-            quad x[4];
-            for (size_t i = 0; i < 4; i++)
-                x[i] = load_quad(from, (row + i) * head_dim + dim, bf16);
-            transpose(x);
-            for (size_t i = 0; i < 4; i++)
-                *(quad *)&to[(dim + i) * WIDTH + row] = x[i] * factor;
+    for (size_t first = 0; first < WIDTH; first += LANES) {
+        const float *wide = (const float *)from + first * head_dim;
+        size_t left = n_rows > first ? n_rows - first : 0, n = (left < LANES ? left : LANES) * head_dim;
+        if (bf16)
+            for (size_t i = 0; i < n; i++)
+                rows[i] = widen(((const uint16_t *)from)[first * head_dim + i]);
+        else if (left < LANES)
+            memcpy(rows, wide, n * sizeof(float));
+        if (bf16 || left < LANES) {
+            memset(rows + n, 0, (LANES * head_dim - n) * sizeof(float));
+            wide = rows;
         }
-    for (size_t row = whole; row < WIDTH; row++)
-        for (size_t dim = 0; dim < head_dim; dim++)
-            to[dim * WIDTH + row] = row < n_rows ? factor * load_one(from, row * head_dim + dim, bf16) : 0.0f;
-}
-
-/* to[row][dim] = from[dim][row]. */
-INLINE void unpack(float *to, const float *from, size_t n_rows, size_t head_dim)
-{
-    size_t whole = n_rows / 4 * 4;
-    for (size_t row = 0; row < whole; row += 4)
         for (size_t dim = 0; dim < head_dim; dim += 4) {
-            quad x[4];
+            vec x[4];
+            vec_transpose_load(x, wide + dim, head_dim);
             for (size_t i = 0; i < 4; i++)
-                x[i] = *(const quad *)&from[(dim + i) * WIDTH + row];
-            transpose(x);
-            for (size_t i = 0; i < 4; i++)
-                *(quad *)&to[(row + i) * head_dim + dim] = x[i];
+                vec_store(&to[(dim + i) * WIDTH + first], x[i] * factor);
         }
-    for (size_t row = whole; row < n_rows; row++)
-        for (size_t dim = 0; dim < head_dim; dim++)
-            to[row * head_dim + dim] = from[dim * WIDTH + row];
+    }
 }
 
 /* How many of the ascending positions are <= limit, given that the first `from` are. */
@@ -134,8 +101,7 @@ INLINE void tile_load(struct work *work, size_t tile, const struct block_forward
 {
     size_t d = block->head_dim;
     const char *q = (const char *)block->q + first * d * (bf16 ? sizeof(uint16_t) : sizeof(float));
-    pack(work->q + tile * WIDTH * d, q, n_rows, d, (float)block->scale, bf16);
-    pack(work->o + tile * WIDTH * d, (const float *)block->o + first * d, n_rows, d, 1.0f, false);
+    pack(work->q + tile * WIDTH * d, q, n_rows, d, (float)block->scale, bf16, work->k);
     size_t seen = block->causal ? 0 : block->k_tokens;
     for (size_t i = 0; i < WIDTH; i++) {
         bool real = i < n_rows;
@@ -152,56 +118,73 @@ INLINE void tile_store(const struct work *work, size_t tile, const struct block_
 {
     memcpy((float *)block->m + first, work->m[tile], n_rows * sizeof(float));
     memcpy((float *)block->l + first, work->l[tile], n_rows * sizeof(float));
-    unpack((float *)block->o + first * block->head_dim, work->o + tile * WIDTH * block->head_dim, n_rows,
-           block->head_dim);
 }
 
-/* Makes keys first .. first + n_keys readable for the products. fp32 rows are read where they are, but for
- * the block's last ones, which need zeros behind them. */
-INLINE struct group group_load(struct work *work, const struct block_forward *block, size_t first,
-                               size_t n_keys, bool bf16)
+/* Lays V out in panels of nearly equal numbers of vectors. Rows that are one panel are read where they are;
+ * others are copied, each panel's rows next to each other, as rows a power of two apart would meet in few
+ * sets of the cache. */
+INLINE void panels_load(struct work *work, struct group *group, const float *v, size_t n_keys,
+                        size_t head_dim)
 {
-    size_t d = block->head_dim, n_whole = n_keys / ROWS * ROWS;
-    struct group group = {.tail = work->tail, .n_whole = n_whole};
+    size_t left = pad(head_dim) / LANES, dim = 0;
+    float *packed = work->packed;
+    group->n_panels = (left + PANEL_VECS - 1) / PANEL_VECS;
+    if (left <= PANEL_VECS && head_dim % LANES == 0) {
+        group->panels[0] = (struct panel){.v = v, .step = head_dim, .n_dims = head_dim};
+        return;
+    }
+    for (size_t i = 0; i < group->n_panels; i++) {
+        size_t n_vecs = (left + group->n_panels - i - 1) / (group->n_panels - i), n_dims = n_vecs * LANES;
+        if (n_dims > head_dim - dim)
+            n_dims = head_dim - dim;
+        group->panels[i] = (struct panel){.v = packed, .step = n_vecs * LANES, .n_dims = n_dims};
+        for (size_t key = 0; key < n_keys; key++, packed += n_vecs * LANES) {
+            const float *row = v + key * head_dim + dim;
+            size_t at = 0;
+            for (; at + LANES <= n_dims; at += LANES)
+                vec_store(packed + at, vec_load_loose(row + at));
+            if (at < n_dims)
+                vec_store(packed + at, vec_load_8(row + at));
+        }
+        dim += n_dims;
+        left -= n_vecs;
+    }
+}
+
+/* Makes keys first .. first + n_keys readable for the products. fp32 rows of K are read where they are. */
+INLINE void group_load(struct work *work, struct group *group, const struct block_forward *block,
+                       size_t first, size_t n_keys, bool bf16)
+{
+    size_t d = block->head_dim;
+    const float *v = (const float *)block->v + first * d;
+    group->k = (const float *)block->k + first * d;
+    group->n_readable = block->k_tokens - first;
     if (bf16) {
-        const uint16_t *k = (const uint16_t *)block->k + first * d,
-                       *v = (const uint16_t *)block->v + first * d;
+        const uint16_t *k_bits = (const uint16_t *)block->k + first * d,
+                       *v_bits = (const uint16_t *)block->v + first * d;
         for (size_t i = 0; i < n_keys * d; i++)
-            work->k[i] = widen(k[i]);
+            work->k[i] = widen(k_bits[i]);
         for (size_t i = 0; i < n_keys * d; i++)
-            work->v[i] = widen(v[i]);
-        group.k = work->k;
-        group.v = work->v;
-    } else {
-        group.k = (const float *)block->k + first * d;
-        group.v = (const float *)block->v + first * d;
+            work->v[i] = widen(v_bits[i]);
+        group->k = work->k;
+        group->n_readable = n_keys;
+        v = work->v;
     }
-    if (n_whole < n_keys) {
-        memset(work->tail, 0, ROWS * d * sizeof(float));
-        memcpy(work->tail, group.k + n_whole * d, (n_keys - n_whole) * d * sizeof(float));
-    }
-    return group;
+    panels_load(work, group, v, n_keys, d);
 }
 
 /* The tile against what it sees of the group that begins at key first and has n_keys. */
-static void tile_attend(struct work *work, size_t tile, size_t n_rows, const struct group *group,
-                        size_t first, size_t n_keys, size_t head_dim)
+static void tile_attend(struct work *work, size_t tile, const struct block_forward *block, size_t query,
+                        size_t n_rows, const struct group *group, size_t first, size_t n_keys)
 {
     const uint64_t *visible = work->visible[tile];
     if (visible[WIDTH - 1] <= first)
         return;
-    size_t seen = visible[WIDTH - 1] - first;
-    if (seen > n_keys)
-        seen = n_keys;
-    bool masked = visible[0] < first + seen;
-    if (masked)
-        for (size_t i = 0; i < WIDTH; i++) {
-            size_t limit = visible[i] > first ? visible[i] - first : 0;
-            work->limits[i] = (int32_t)(limit < n_keys ? limit : n_keys);
-        }
-    size_t n_vecs = (n_rows + LANES - 1) / LANES;
-    attend_some *const by_vecs[] = {attend_1, attend_2, attend_3};
-    by_vecs[n_vecs - 1](work, tile, group, seen, masked, head_dim);
+    for (size_t i = 0; i < WIDTH; i++) {
+        size_t limit = visible[i] > first ? visible[i] - first : 0;
+        work->limits[i] = (int32_t)(limit < n_keys ? limit : n_keys);
+    }
+    attend(work, tile, group, (float *)block->o + query * block->head_dim, n_rows, block->head_dim);
 }
 
 INLINE void forward(const struct block_forward *block, void *scratch, bool bf16)
@@ -216,9 +199,10 @@ INLINE void forward(const struct block_forward *block, void *scratch, bool bf16)
         size_t n_seen = work->visible[n_tiles - 1][WIDTH - 1];
         for (size_t k = 0; k < n_seen; k += BLOCK_KEY_GROUP) {
             size_t n_keys = block->k_tokens - k < BLOCK_KEY_GROUP ? block->k_tokens - k : BLOCK_KEY_GROUP;
-            struct group group = group_load(work, block, k, n_keys, bf16);
+            struct group group;
+            group_load(work, &group, block, k, n_keys, bf16);
             for (size_t tile = 0; tile < n_tiles; tile++)
-                tile_attend(work, tile, n_rows[tile], &group, k, n_keys, block->head_dim);
+                tile_attend(work, tile, block, q + tile * WIDTH, n_rows[tile], &group, k, n_keys);
         }
         for (size_t tile = 0; tile < n_tiles; tile++)
             tile_store(work, tile, block, q + tile * WIDTH, n_rows[tile]);
@@ -227,12 +211,16 @@ INLINE void forward(const struct block_forward *block, void *scratch, bool bf16)
 
 static void forward_fp32(const struct block_forward *block, void *scratch)
 {
+    unsigned before = vec_begin_flush();
     forward(block, scratch, false);
+    vec_end_flush(before);
 }
 
 static void forward_bf16(const struct block_forward *block, void *scratch)
 {
+    unsigned before = vec_begin_flush();
     forward(block, scratch, true);
+    vec_end_flush(before);
 }
 
 const struct block_kernel BLOCK_TILED(fp32) = {

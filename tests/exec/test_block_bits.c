@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a kernel's bits do not depend on: the run, the other queries in the call, where a block is cut between
- * groups of keys, keys that the mask hides, and (for the tiled ones) which fused instruction set is used. */
-#include <stdio.h>
+ * groups of keys, and keys that the mask hides. How far it depends on the instruction set. */
+#include <math.h>
 
 #include "exec/kernels/block.h"
 #include "tests/exec/block_case.h"
@@ -107,8 +107,9 @@ static void keys_behind_the_mask_change_no_bit(void **state)
     }
 }
 
-/* Within a lane both do the same operations in the same order. */
-static void avx2_and_avx512_have_the_same_bits(void **state)
+/* Scores are summed in the same order, so that maxima have the same bits. The exponentials differ by a few
+ * roundings, as AVX-512 has instructions for them that AVX2 lacks; so then do sums and outputs. */
+static void avx2_and_avx512_agree_to_a_few_roundings(void **state)
 {
     (void)state;
     for (int dtype = 0; dtype < RING_N_DTYPES; dtype++)
@@ -122,7 +123,14 @@ static void avx2_and_avx512_have_the_same_bits(void **state)
             block_case_open(&b, &cases[at], avx2->dtype, avx2->state);
             block_case_run(&a, avx2);
             block_case_run(&b, avx512);
-            block_case_assert_same_bits(&a, &b);
+            assert_memory_equal(a.state.m, b.state.m, cases[at].q_tokens * sizeof(float));
+            for (size_t row = 0; row < cases[at].q_tokens; row++) {
+                float l = ((float *)a.state.l)[row], few = 16.0f * 0x1p-24f * l;
+                assert_true(fabsf(((float *)b.state.l)[row] - l) <= few);
+                for (size_t i = row * cases[at].head_dim; i < (row + 1) * cases[at].head_dim; i++)
+                    assert_true(fabsf(((float *)b.state.o)[i] - ((float *)a.state.o)[i]) <=
+                                few * sqrtf(3.0f));
+            }
             block_case_close(&a);
             block_case_close(&b);
         }
@@ -135,7 +143,7 @@ int main(void)
         cmocka_unit_test(any_split_of_the_queries_has_the_same_bits),
         cmocka_unit_test(a_block_cut_between_groups_of_keys_has_the_same_bits),
         cmocka_unit_test(keys_behind_the_mask_change_no_bit),
-        cmocka_unit_test(avx2_and_avx512_have_the_same_bits),
+        cmocka_unit_test(avx2_and_avx512_agree_to_a_few_roundings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

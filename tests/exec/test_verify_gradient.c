@@ -11,6 +11,8 @@
 #include "tests/exec/ring_turn.h"
 #include "tests/support/cmocka_all.h"
 
+enum { N_ROWS = 64 }; /* that the error of a ring is taken from */
+
 static const struct data_spec noise = {.kind = DATA_RANDOM, .seed = 31},
                               ramp = {.kind = DATA_RAMP, .seed = 2};
 
@@ -200,10 +202,10 @@ static double error_of_some_rows(const struct ring_turn *turn, const double *con
     double error2 = 0.0, norm2 = 0.0;
     for (int tensor = 0; tensor < 3; tensor++) {
         double *found = ring_turn_gather(turn, (enum ring_turn_tensor)(TURN_D_Q + tensor));
-        for (size_t row = 0; row < 16; row++)
+        for (size_t row = 0; row < N_ROWS; row++)
             for (size_t dim = 0; dim < 64; dim++) {
                 double reference = wanted[tensor][row * 64 + dim];
-                double off = found[(row * (turn->plan.problem.tokens / 16) + 5) * 64 + dim] - reference;
+                double off = found[(row * (turn->plan.problem.tokens / N_ROWS) + 5) * 64 + dim] - reference;
                 error2 += off * off;
                 norm2 += reference * reference;
             }
@@ -217,8 +219,8 @@ static void fill_wanted(const struct ring_problem *problem, double *wanted[3])
 {
     struct oracle_gradient *oracle = oracle_for(problem, &noise);
     struct oracle_size size;
-    for (uint64_t row = 0; row < 16; row++) {
-        uint64_t position = row * (problem->tokens / 16) + 5;
+    for (uint64_t row = 0; row < N_ROWS; row++) {
+        uint64_t position = row * (problem->tokens / N_ROWS) + 5;
         memcpy(wanted[0] + row * 64, oracle_gradient_query(oracle, 0, 0, position, &size),
                64 * sizeof(double));
         const double *d_kv = oracle_gradient_key(oracle, 0, 0, position, &size);
@@ -234,7 +236,7 @@ static void the_error_does_not_grow_with_the_number_of_ranks(void **state)
     double *wanted[3];
     (void)state;
     for (int tensor = 0; tensor < 3; tensor++) {
-        wanted[tensor] = malloc(16 * 64 * sizeof(double));
+        wanted[tensor] = malloc(N_ROWS * 64 * sizeof(double));
         assert_non_null(wanted[tensor]);
     }
     for (size_t i = 0; i < 2; i++) {
