@@ -66,7 +66,8 @@ static void write_table(const struct exec_calibration *c, const struct exec_kern
     for (int causal = 0; causal < 2; causal++) {
         fprintf(file, "    - pass: forward\n      dtype: %s\n      head_dim: %" PRIu32 "\n      blocks: %s\n",
                 ring_dtype_names[table->dtype], table->head_dim, causal ? "causal" : "full");
-        fprintf(file, "      source: \"kernel %s, median of %u rounds\"\n", table->kernel->name, c->n_rounds);
+        fprintf(file, "      source: \"kernel %s, lower quartile of %u rounds\"\n", table->kernel->name,
+                c->n_rounds);
         fputs(causal ? "      tokens: " : "      q_tokens: ", file);
         write_list(file, tokens, c->n_tokens, 1, "");
         fputs(causal ? "\n      rates: " : "\n      k_tokens: ", file);
