@@ -12,8 +12,11 @@
 
 enum part { COMPUTE, WAIT, TRANSFER, OVERHEAD, N_PARTS }; /* in drawing order */
 
-static const char *const part_names[N_PARTS] = {"compute", "wait for a peer", "transfer", "overhead"};
-static const char *const part_colours[N_PARTS] = {"#0072B2", "#D4D8DC", "#E69F00", "#CC79A7"};
+/* What is drawn in one colour: the parts, and where a step has two passes the second one's computing. */
+enum { BACKWARD = N_PARTS, N_SERIES };
+static const char *const series_names[N_SERIES] = {"compute", "wait for a peer", "transfer", "overhead",
+                                                   "compute, backward"};
+static const char *const series_colours[N_SERIES] = {"#0072B2", "#D4D8DC", "#E69F00", "#CC79A7", "#56B4E9"};
 
 enum {
     WIDTH = 1200,
@@ -53,6 +56,12 @@ static struct bar bar_at(const struct tool_result *result, uint32_t rank, uint32
     return step_bar(&result->steps[(size_t)rank * result->n_steps + index]);
 }
 
+/* Whether a step is one of the second of two passes. */
+static bool in_second_pass(const struct tool_result *result, uint32_t index)
+{
+    return result->n_passes > 1 && result->steps != NULL && index >= result->passes[1].first_step;
+}
+
 /* A text between gnuplot's single quotes, in which only the quote itself is special. */
 static void write_quoted(const char *text, FILE *script)
 {
@@ -68,15 +77,18 @@ static void write_quoted(const char *text, FILE *script)
 /* Rows "from to bottom top" of one part, in the unit of the axis. Something narrower than a hundredth of a
  * pixel is left out. A step's computing begins a pixel late where there is room, so that steps can be told
  * apart without a border, which would hide what is thin. */
-static void write_boxes(const struct tool_result *result, enum part part, struct tool_unit unit,
-                        double longest_s, size_t panel, FILE *script)
+static void write_boxes(const struct tool_result *result, int series, struct tool_unit unit, double longest_s,
+                        size_t panel, FILE *script)
 {
+    enum part part = series == BACKWARD ? COMPUTE : (enum part)series;
     double half = result->n_ranks <= 32 ? 0.4 : 0.46, pixel_s = longest_s / (WIDTH - LEFT - RIGHT);
-    fprintf(script, "$p%zu_%d << EOD\n", panel, (int)part);
+    fprintf(script, "$p%zu_%d << EOD\n", panel, series);
     for (uint32_t rank = 0; rank < result->n_ranks; rank++) {
         for (uint32_t i = 0; i < bars_of_rank(result); i++) {
             struct bar bar = bar_at(result, rank, i);
             double from_s = bar.begin_s;
+            if (part == COMPUTE && in_second_pass(result, i) != (series == BACKWARD))
+                continue;
             for (enum part before = 0; before < part; before++)
                 from_s += bar.parts[before];
             double gap_s = part == COMPUTE && i > 0 && bar.parts[part] > 6 * pixel_s ? pixel_s : 0;
@@ -99,16 +111,19 @@ static double rows_height(const struct tool_result *result)
 static void write_step_numbers(const struct tool_result *result, struct tool_unit unit, double longest_s,
                                FILE *script)
 {
-    if (result->steps == NULL || result->n_steps > NUMBERED_STEPS || result->n_ranks > NUMBERED_STEPS)
+    if (result->steps == NULL || result->n_steps > result->n_passes * (NUMBERED_STEPS + 1) ||
+        result->n_ranks > NUMBERED_STEPS)
         return;
     for (uint32_t rank = 0; rank < result->n_ranks; rank++) {
         for (uint32_t i = 0; i < result->n_steps; i++) {
             struct bar bar = bar_at(result, rank, i);
+            bool second = in_second_pass(result, i);
             if (bar.parts[COMPUTE] * (WIDTH - LEFT - RIGHT) > 16 * longest_s)
-                fprintf(script,
-                        "set label '%" PRIu32 "' at %.9g,%" PRIu32
-                        " center front font ',9' textcolor rgb '#FFFFFF'\n",
-                        i, (bar.begin_s + bar.parts[COMPUTE] / 2) / unit.size, rank);
+                fprintf(
+                    script,
+                    "set label '%" PRIu32 "' at %.9g,%" PRIu32 " center front font ',9' textcolor rgb '%s'\n",
+                    second ? i - result->passes[1].first_step : i,
+                    (bar.begin_s + bar.parts[COMPUTE] / 2) / unit.size, rank, second ? "#202428" : "#FFFFFF");
         }
     }
 }
@@ -133,15 +148,19 @@ static void write_rank_names(const struct tool_result *result, FILE *script)
 static void write_title(const struct tool_result *result, FILE *script)
 {
     double shares[N_PARTS] = {0};
-    char first[512], second[512];
+    char first[512], second[512], passes[128] = "";
     for (uint32_t rank = 0; rank < result->n_ranks; rank++) {
         struct bar bar = rank_bar(&result->ranks[rank]);
         for (enum part part = 0; part < N_PARTS; part++)
             shares[part] += bar.parts[part] / result->n_ranks / result->time_s;
     }
-    snprintf(first, sizeof first, "%.200s: %s %s (%s)", result->question.name,
+    if (result->n_passes > 1)
+        snprintf(passes, sizeof passes, ": forward %s, backward %s",
+                 tool_figure(TOOL_SECONDS, result->passes[0].time_s).text,
+                 tool_figure(TOOL_SECONDS, result->passes[1].time_s).text);
+    snprintf(first, sizeof first, "%.200s: %s %s (%s)%s", result->question.name,
              result->n_repeats > 0 ? "measured" : "predicted", tool_figure(TOOL_SECONDS, result->time_s).text,
-             result->world);
+             result->world, passes);
     snprintf(second, sizeof second,
              "limit: %s%s%.80s; mean rank: compute %s, transfer %s, wait %s, overhead %s%s",
              tool_limit_names[result->verdict.limit], result->verdict.culprit != NULL ? ", " : "",
@@ -164,7 +183,7 @@ struct place {
 };
 
 static void write_panel(const struct tool_result *result, size_t panel, struct place place,
-                        struct tool_unit unit, double longest_s, FILE *script)
+                        struct tool_unit unit, double longest_s, int n_series, FILE *script)
 {
     fprintf(script, "unset label\nset bmargin at screen %.6f\nset tmargin at screen %.6f\n", place.bottom,
             place.top);
@@ -180,14 +199,12 @@ static void write_panel(const struct tool_result *result, size_t panel, struct p
     else
         fprintf(script, "unset xlabel\nunset key\n");
     fprintf(script, "plot ");
-    for (enum part part = 0; part < N_PARTS; part++) {
+    for (int series = 0; series < n_series; series++) {
         fprintf(
             script,
             "%s$p%zu_%d using 1:3:1:2:3:4 with boxxyerror fillstyle solid 1.0 noborder linecolor rgb '%s' "
             "title '%s'",
-            part == 0 ? "" : ", \
-     ",
-            panel, (int)part, part_colours[part], part_names[part]);
+            series == 0 ? "" : ", \\\n     ", panel, series, series_colours[series], series_names[series]);
     }
     fprintf(script, "\n");
 }
@@ -212,7 +229,10 @@ static void write_terminal(const struct tool_plot *plot, double height, FILE *sc
 void tool_plot_script(const struct tool_plot *plot, FILE *script)
 {
     double longest_s = 0, height = LEGEND;
+    int n_series = N_PARTS; /* the colour of the second pass, only if somebody has one */
     for (size_t i = 0; i < plot->n_results; i++) {
+        if (plot->results[i].n_passes > 1 && plot->results[i].steps != NULL)
+            n_series = N_SERIES;
         longest_s = fmax(longest_s, plot->results[i].time_s);
         height += PANEL_TOP + rows_height(&plot->results[i]) + PANEL_BOTTOM;
     }
@@ -220,8 +240,8 @@ void tool_plot_script(const struct tool_plot *plot, FILE *script)
         longest_s = 1e-9; /* an empty axis cannot be drawn */
     struct tool_unit unit = tool_unit_for(TOOL_SECONDS, longest_s);
     for (size_t i = 0; i < plot->n_results; i++)
-        for (enum part part = 0; part < N_PARTS; part++)
-            write_boxes(&plot->results[i], part, unit, longest_s, i, script);
+        for (int series = 0; series < n_series; series++)
+            write_boxes(&plot->results[i], series, unit, longest_s, i, script);
     write_terminal(plot, height, script);
     fprintf(script,
             "set encoding utf8\nset multiplot\nset lmargin at screen %.6f\nset rmargin at screen %.6f\n"
@@ -235,7 +255,7 @@ void tool_plot_script(const struct tool_plot *plot, FILE *script)
         struct place place = {.top = 1 - (from_top + PANEL_TOP) / height,
                               .bottom = 1 - (from_top + PANEL_TOP + rows) / height,
                               .last = i + 1 == plot->n_results};
-        write_panel(&plot->results[i], i, place, unit, longest_s, script);
+        write_panel(&plot->results[i], i, place, unit, longest_s, n_series, script);
         from_top += PANEL_TOP + rows + PANEL_BOTTOM;
     }
     fprintf(script, "unset multiplot\nset output\n");
