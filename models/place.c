@@ -42,21 +42,6 @@ struct model_place {
     struct model_weight weight; /* of now */
 };
 
-/* (n_devices choose n_ranks) * (n_ranks - 1)!, or more than ALL_ORDERS. */
-static uint64_t count_orders(const struct model_place *place)
-{
-    uint64_t n = 1;
-
-    if (place->n_ranks > ALL_RANKS)
-        return UINT64_MAX;
-    for (uint32_t i = 0; i < place->n_ranks; i++) {
-        n = n * (place->n_devices - i);
-        if (n / place->n_ranks > ALL_ORDERS)
-            return UINT64_MAX;
-    }
-    return n / place->n_ranks;
-}
-
 enum ring_status model_place_open(struct model_place **out, const struct model_topology *topology,
                                   const struct ring_plan *plan, const uint32_t *among,
                                   struct ring_error *error)
@@ -163,8 +148,8 @@ void model_place_begin(struct model_place *place, enum model_goal goal, enum mod
     place->random = seed;
     place->found = (struct model_place_found){.least_hop_s = place->ways.least_hop_s};
     place->any = place->ended = false;
-    place->n_all = count_orders(place);
-    place->all = place->n_all != UINT64_MAX;
+    place->n_all = model_count_rings(place->n_ranks, place->n_devices, ALL_ORDERS);
+    place->all = place->n_ranks <= ALL_RANKS && place->n_all <= ALL_ORDERS;
     place->n_hops = 0;
     place->most_hops = place->all ? place->n_all * place->n_ranks : most_hops[effort];
     place->start = MODEL_START_NATURAL;
@@ -172,21 +157,10 @@ void model_place_begin(struct model_place *place, enum model_goal goal, enum mod
     try_start(place);
 }
 
-/* The next order of n_ranks among n_devices that begins with its lowest device, lexicographically: positions
- * 0 ... n_ranks - 1 are chosen, the rest is kept ascending. False after the last. */
-static bool next_order(uint32_t *order, uint32_t n_ranks, uint32_t n_devices)
-{
-    do
-        if (!model_next_order(order, n_ranks, n_devices))
-            return false;
-    while (!model_begins_lowest(order, n_ranks));
-    return true;
-}
-
 static bool go_through_all(struct model_place *place)
 {
     for (uint64_t until = place->n_hops + SLICE_HOPS; place->n_hops < until;) {
-        if (!next_order(place->now, place->n_ranks, place->n_devices)) {
+        if (!model_next_ring(place->now, place->n_ranks, place->n_devices)) {
             place->ended = true;
             break;
         }

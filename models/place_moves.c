@@ -41,19 +41,31 @@ static bool next_permutation(uint32_t *order, uint32_t n)
     return true;
 }
 
-bool model_next_order(uint32_t *order, uint32_t n_ranks, uint32_t n_devices)
-{
-    turn(order, n_ranks,
-         n_devices); /* the last order of those left over, so that the next changes the ring */
-    return next_permutation(order, n_devices);
-}
-
-bool model_begins_lowest(const uint32_t *order, uint32_t n_ranks)
+static bool begins_lowest(const uint32_t *order, uint32_t n_ranks)
 {
     for (uint32_t i = 1; i < n_ranks; i++)
         if (order[i] < order[0])
             return false;
     return true;
+}
+
+bool model_next_ring(uint32_t *order, uint32_t n_ranks, uint32_t n_devices)
+{
+    do {
+        turn(order, n_ranks, n_devices); /* the last order of those left over: the next changes the ring */
+        if (!next_permutation(order, n_devices))
+            return false;
+    } while (!begins_lowest(order, n_ranks));
+    return true;
+}
+
+uint64_t model_count_rings(uint32_t n_ranks, uint32_t n_devices, uint64_t most)
+{
+    uint64_t n = 1;
+
+    for (uint32_t i = 0; i < n_ranks && n / n_ranks <= most; i++)
+        n *= n_devices - i;
+    return n / n_ranks;
 }
 
 /* The rank after one of the slowest hops: the first from a random place on. */

@@ -8,12 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The lexicographically next choice of n_ranks among n_devices, the others ascending after them. Begins with
- * 0, 1, 2 ...; false after the last. */
-bool model_next_order(uint32_t *order, uint32_t n_ranks, uint32_t n_devices);
+/* Rings of n_ranks among n_devices, each once though it can begin anywhere: (n_devices choose n_ranks) *
+ * (n_ranks - 1)!; something above most if they are more than most. */
+uint64_t model_count_rings(uint32_t n_ranks, uint32_t n_devices, uint64_t most);
 
-/* The first device of the ring is its lowest: of all rotations, one is. */
-bool model_begins_lowest(const uint32_t *order, uint32_t n_ranks);
+/* The next of all rings in lexicographic order, written down from its lowest device on, those left over
+ * ascending after it. The first is 0, 1, 2 ...; false after the last. */
+bool model_next_ring(uint32_t *order, uint32_t n_ranks, uint32_t n_devices);
 
 /* Changes the order by one move: a part turned round (2-opt), a part of one to three devices or one machine's
  * moved elsewhere (or-opt), two devices exchanged, two machines' parts exchanged, or a device replaced by one

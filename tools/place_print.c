@@ -25,21 +25,23 @@ static const char *name_of(const struct tool_places *places, uint32_t device)
     return topology->vertices[topology->devices[device]].name;
 }
 
-static double largest(const struct tool_places *places, bool of_hop)
+/* The unit of a column is that of its smallest figure: bad orders may be a thousand times as slow. */
+static struct tool_unit unit_of(const struct tool_places *places, bool of_hop)
 {
-    double value = 0;
+    double least = INFINITY;
 
     for (size_t i = 0; i < places->n_orders; i++) {
         const struct tool_order *order = &places->orders[i];
-        value = fmax(value, of_hop ? order->found.score.worst_hop_s : order->time_s);
+        double value = of_hop ? order->found.score.worst_hop_s : order->time_s;
+        least = value > 0 ? fmin(least, value) : least;
     }
-    return value;
+    return tool_unit_for(TOOL_SECONDS, isinf(least) ? 1 : least);
 }
 
 static enum ring_status print_table(const struct tool_places *places, FILE *file, struct ring_error *error)
 {
-    struct tool_unit step = tool_unit_for(TOOL_SECONDS, largest(places, false));
-    struct tool_unit hop = tool_unit_for(TOOL_SECONDS, largest(places, true));
+    struct tool_unit step = unit_of(places, false);
+    struct tool_unit hop = unit_of(places, true);
     char headers[2][32];
     struct tool_table table;
 
