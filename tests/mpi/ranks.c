@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi-ranks rings|overlap|conformance: plays a test on 1, 2, 3, 5 and 7 of the ranks that were started, in
- * turn, so that one start of mpirun serves them all. */
+ * mpi-ranks rings|overlap|passes|conformance: plays a test on 1, 2, 3, 5 and 7 of the ranks that were started
+ * (passes also on 4 and 8), in turn, so that one start of mpirun serves them all. */
 #include "tests/mpi/ranks.h"
 
 #include <stdarg.h>
@@ -70,15 +70,17 @@ const char *__asan_default_options(void)
 
 int main(int argc, char **argv)
 {
+    static const int some[] = {1, 2, 3, 5, 7, 0}, more[] = {1, 2, 3, 4, 5, 7, 8, 0};
     static const struct {
         const char *name;
         enum ring_status (*test)(const struct seat *, struct ring_error *);
+        const int *counts; /* ended by 0 */
     } tests[] = {
-        {"rings", test_rings},
-        {"overlap", test_overlap},
-        {"conformance", test_conformance},
+        {"rings", test_rings, some},
+        {"overlap", test_overlap, some},
+        {"passes", test_passes, more},
+        {"conformance", test_conformance, some},
     };
-    static const int counts[] = {1, 2, 3, 5, 7};
     enum ring_status status = RING_BAD_INPUT;
     struct ring_error error = {"no such test"};
     int n_ranks = 0, rank = 0;
@@ -91,9 +93,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], tests[i].name) != 0)
             continue;
         status = RING_OK;
-        for (size_t j = 0; j < sizeof counts / sizeof *counts && counts[j] <= n_ranks && status == RING_OK;
-             j++)
-            status = play(tests[i].test, counts[j], &error);
+        for (const int *n = tests[i].counts; *n != 0 && *n <= n_ranks && status == RING_OK; n++)
+            status = play(tests[i].test, *n, &error);
     }
     if (status == RING_OK) {
         MPI_Finalize();

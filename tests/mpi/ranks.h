@@ -21,6 +21,7 @@ void report(const struct seat *seat, const char *format, ...) __attribute__((for
 /* Each test plays on the first n_ranks ranks; the others do not come here. RING_OK, or one line. */
 enum ring_status test_rings(const struct seat *seat, struct ring_error *error);
 enum ring_status test_overlap(const struct seat *seat, struct ring_error *error);
+enum ring_status test_passes(const struct seat *seat, struct ring_error *error);
 enum ring_status test_conformance(const struct seat *seat, struct ring_error *error);
 
 /* A transport with a computation of the caller's (NULL: none). */
