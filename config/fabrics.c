@@ -5,6 +5,8 @@
  * lies between, unless the links between say otherwise. */
 #include "config/fabric.h"
 
+#include <inttypes.h>
+
 static const char *name_of(struct config_graph *graph, const char *prefix, const char *name, uint32_t index)
 {
     return config_text(graph->reader, "%s%s%s%u", prefix, prefix[0] ? "." : "", name, index);
@@ -26,6 +28,15 @@ static void plug(struct config_graph *graph, const struct config_fabric *fabric,
 {
     if (config_ok(graph->reader))
         config_add_cable(graph, fabric->mark, port->nic, to, port->link, port->link->half);
+}
+
+/* Refuses what would be too large before it is begun. */
+static bool fits(struct config_graph *graph, const struct config_fabric *fabric, uint64_t n_cables)
+{
+    if (n_cables > CONFIG_MAX_LINKS / 2)
+        config_fail(graph->reader, fabric->mark, "a fabric of %" PRIu64 " cables, accepted: at most %d",
+                    n_cables, CONFIG_MAX_LINKS / 2);
+    return config_ok(graph->reader);
 }
 
 /* Every one of n_below to every one of n_above. */
@@ -112,6 +123,8 @@ static void add_cores(struct config_graph *graph, const struct config_fabric *fa
                     n_cores, n_spines);
         return;
     }
+    if (!fits(graph, fabric, (uint64_t)n_pods * n_cores))
+        return;
     const struct config_link_type *type = uplink_type(graph, fabric->core_uplink, "core", pod_bytes_per_s,
                                                       fabric->core_oversubscription, n_cores);
     uint32_t cores = add_switches(graph, fabric, "", "core", n_cores);
@@ -143,10 +156,8 @@ void config_add_fat_tree(struct config_graph *graph, const struct config_fabric 
     if (!config_ok(reader))
         return;
     uint32_t per_pod = pods ? fabric->leaves_per_pod : n_leaves, n_pods = quotient_up(n_leaves, per_pod);
-    if ((uint64_t)n_pods * n_spines > CONFIG_MAX_LINKS) {
-        config_fail(reader, fabric->mark, "%u pods of %u spines are too many", n_pods, n_spines);
+    if (!fits(graph, fabric, (uint64_t)(n_leaves + n_pods) * n_spines))
         return;
-    }
     uint32_t first_spine = (uint32_t)graph->topology->n_vertices;
     for (uint32_t pod = 0; pod < n_pods && config_ok(reader); pod++) {
         const char *prefix = pods ? config_text(reader, "pod%u", pod) : "";
@@ -188,6 +199,8 @@ void config_add_rails(struct config_graph *graph, const struct config_fabric *fa
         return;
     const struct config_link_type *type =
         uplink_type(graph, fabric->uplink, "uplink", most, fabric->oversubscription, fabric->spines);
+    if (!fits(graph, fabric, (uint64_t)n_rails * fabric->spines))
+        return;
     uint32_t spines = add_switches(graph, fabric, "", "spine", fabric->spines);
     if (config_ok(graph->reader))
         join_all(graph, fabric, rails, n_rails, spines, fabric->spines, type);
@@ -204,6 +217,8 @@ void config_add_dragonfly(struct config_graph *graph, const struct config_fabric
     if (!has_ports(graph, fabric))
         return;
     uint32_t n_groups = quotient_up(quotient_up((uint32_t)graph->n_places, fabric->nodes_per_router), n);
+    if (!fits(graph, fabric, (uint64_t)n_groups * n * n / 2 + (uint64_t)n_groups * n_groups / 2))
+        return;
     graph->topology->ties = MODEL_TIES_DESTINATION;
     uint32_t first = (uint32_t)graph->topology->n_vertices;
     for (uint32_t g = 0; g < n_groups && config_ok(reader); g++)

@@ -141,13 +141,15 @@ void config_place_ranks(struct config_reader *reader, const struct config_node *
         shuffle(devices, n_ranks, order.seed);
 }
 
-void config_seek_order(struct config_reader *reader, const struct config_ring_section *section,
+void config_seek_order(struct config_reader *reader, const struct config_node *ring,
                        struct config_scenario *scenario)
 {
-    const struct config_node *node = section->placement;
+    const struct config_entry *entry = config_find(ring, "placement");
+    const struct config_node *node = entry ? entry->value : NULL;
     uint32_t *devices;
     struct ring_plan plan;
     struct ring_error error;
+    const struct model_place_spec spec = {&plan, scenario->topology, &scenario->faults, NULL};
 
     if (!config_ok(reader) || !node || node->kind != CONFIG_SCALAR || word_of(node) == NATURAL)
         return;
@@ -157,7 +159,7 @@ void config_seek_order(struct config_reader *reader, const struct config_ring_se
         return;
     enum ring_status status = ring_plan_init(&plan, &scenario->plan, &error);
     if (status == RING_OK)
-        status = model_place_search(scenario->topology, &plan, goal, devices, &error);
+        status = model_place_search(&spec, goal, devices, &error);
     if (status != RING_OK)
         config_fail_as(reader, status, &node->mark, "placement %s: %s", config_found(reader, node),
                        error.text);

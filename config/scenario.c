@@ -183,7 +183,6 @@ static void read_ring(struct config_reader *reader, const struct config_node *ro
     scenario->plan.n_buffers = section.buffers;
     config_place_ranks(reader, root, draft->ring, &section, scenario);
     check_plan(reader, root, draft, &scenario->plan);
-    config_seek_order(reader, &section, scenario);
 }
 
 /* "scenarios/quickstart.yaml" is named quickstart unless it says otherwise. */
@@ -235,5 +234,6 @@ struct config_scenario *config_read_scenario(struct config_reader *reader, const
     read_ring(reader, root, &draft, scenario);
     scenario->faults.seed = draft.fault_seed;
     config_read_faults(reader, draft.faults, scenario->topology, &scenario->faults);
+    config_seek_order(reader, draft.ring, scenario);
     return config_ok(reader) ? scenario : NULL;
 }

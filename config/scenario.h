@@ -48,8 +48,8 @@ void config_place_ranks(struct config_reader *reader, const struct config_node *
                         const struct config_node *ring, const struct config_ring_section *section,
                         struct config_scenario *scenario);
 
-/* placement: best, worst: searches, when the plan is known; nothing for every other placement. */
-void config_seek_order(struct config_reader *reader, const struct config_ring_section *section,
+/* placement: best, worst: searches, when plan and faults are known; nothing for every other placement. */
+void config_seek_order(struct config_reader *reader, const struct config_node *ring,
                        struct config_scenario *scenario);
 
 #endif

@@ -76,6 +76,15 @@ static const char *const pieces[] = {
     "..",
     " -> ",
     "g1 -> s0",
+    "pairs: [[0, 1]]",
+    "tree: [[0]]",
+    "bind: [0]",
+    "fabric: rails\n",
+    "kind: mesh",
+    "nic0",
+    "4:1",
+    "routers: 4096",
+    "spines: 4096",
 };
 
 static size_t insert(char *text, size_t n, size_t at, const char *piece, size_t length)
@@ -135,19 +144,21 @@ static void one_line(const struct ring_error *error, const char *about)
 
 static void damaged_files_load_or_are_answered_with_one_line(void **state)
 {
-    static const char *const names[] = {"gpu.yaml", "nodes.yaml", "graph.yaml", "full.yaml", "minimal.yaml"};
-    static char texts[5][ROOM], text[ROOM];
-    size_t sizes[5], n_loaded = 0;
+    static const char *const names[] = {"gpu.yaml",     "nodes.yaml",    "graph.yaml", "full.yaml",
+                                        "minimal.yaml", "machines.yaml", "fly.yaml",   "torus.yaml"};
+    enum { N_FILES = sizeof names / sizeof names[0] };
+    static char texts[N_FILES][ROOM], text[ROOM];
+    size_t sizes[N_FILES], n_loaded = 0;
 
     (void)state;
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < N_FILES; i++) {
         char path[64];
         snprintf(path, sizeof path, FILES "%s", names[i]);
         sizes[i] = read_file(path, texts[i]);
         test_file(names[i], texts[i], sizes[i]);
     }
     for (int round = 0; round < N_ROUNDS; round++) {
-        size_t which = below(5), n = sizes[which];
+        size_t which = below(N_FILES), n = sizes[which];
         memcpy(text, texts[which], n);
         for (size_t i = below(4); i < 4; i++)
             n = damage(text, n);

@@ -43,12 +43,15 @@ char *__wrap_strdup(const char *text)
 
 static void a_load_without_memory_says_so_and_leaves_nothing(void **state)
 {
-    static const char *const paths[] = {FILES "full.yaml", FILES "minimal.yaml"};
-    static const char *const item = "ring.buffers=4";
-    const struct config_overrides overrides = {&item, 1};
+    static const char *const paths[] = {FILES "full.yaml", FILES "minimal.yaml", FILES "minimal.yaml",
+                                        FILES "minimal.yaml", FILES "minimal.yaml"};
+    static const char *const items[] = {"ring.buffers=4", "ring.placement={random: 3}",
+                                        "cluster=" FILES "machines.yaml", "cluster=" FILES "fly.yaml",
+                                        "cluster=" FILES "torus.yaml"};
 
     (void)state;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const struct config_overrides overrides = {&items[i], 1};
         enum ring_status status = RING_NO_MEMORY;
         long n = 0;
         for (; status != RING_OK; n++) {
@@ -70,10 +73,31 @@ static void a_load_without_memory_says_so_and_leaves_nothing(void **state)
     }
 }
 
+static void a_check_without_memory_says_so(void **state)
+{
+    static const char *const paths[] = {FILES "machines.yaml", FILES "minimal.yaml"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        enum ring_status status = RING_NO_MEMORY;
+        long n = 0;
+        for (; status != RING_OK; n++) {
+            struct config_summary summary;
+            struct ring_error error = {""};
+            n_left = n;
+            status = config_check(paths[i], &summary, &error);
+            n_left = -1;
+            assert_true(status == RING_OK || status == RING_NO_MEMORY);
+        }
+        assert_true(n > 20);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_load_without_memory_says_so_and_leaves_nothing),
+        cmocka_unit_test(a_check_without_memory_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,8 +102,9 @@ static struct model_place_score search(const struct model_topology *topology, co
     struct model_place *place;
     struct ring_error error = {""};
 
-    if (model_place_search(topology, plan, goal, order, &error) != RING_OK ||
-        model_place_open(&place, topology, plan, NULL, &error) != RING_OK)
+    if (model_place_search(&(struct model_place_spec){plan, topology, NULL, NULL}, goal, order, &error) !=
+            RING_OK ||
+        model_place_open(&place, &(struct model_place_spec){plan, topology, NULL, NULL}, &error) != RING_OK)
         fail_msg("%s", error.text);
     struct model_place_score score = model_place_judge(place, order);
     model_place_close(place);
@@ -182,7 +183,9 @@ static void compare_shuffled(const char *path, const char *n_ranks, double loses
     struct model_place *place;
 
     assert_int_equal(ring_plan_init(&plan, &natural->plan, NULL), RING_OK);
-    assert_int_equal(model_place_open(&place, natural->topology, &plan, NULL, NULL), RING_OK);
+    assert_int_equal(
+        model_place_open(&place, &(struct model_place_spec){&plan, natural->topology, NULL, NULL}, NULL),
+        RING_OK);
     double shuffled_s = model_place_judge(place, shuffled->placement).worst_hop_s;
     double natural_s = model_place_judge(place, natural->placement).worst_hop_s;
     double best_s = model_place_judge(place, best->placement).worst_hop_s;
@@ -214,7 +217,9 @@ static void a_scenario_may_ask_for_the_best_or_the_worst_order(void **state)
     for (int i = 0; i < 2; i++) {
         struct config_scenario *scenario = load("tests/cli/nodes.yaml", "8", goals[i]);
         assert_int_equal(ring_plan_init(&plan, &scenario->plan, NULL), RING_OK);
-        assert_int_equal(model_place_open(&place, scenario->topology, &plan, NULL, NULL), RING_OK);
+        assert_int_equal(
+            model_place_open(&place, &(struct model_place_spec){&plan, scenario->topology, NULL, NULL}, NULL),
+            RING_OK);
         assert_near(goals[i], model_place_judge(place, scenario->placement).worst_hop_s, worst_s[i]);
         model_place_close(place);
         config_scenario_free(scenario);
