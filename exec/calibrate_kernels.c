@@ -19,23 +19,31 @@ enum {
 #define MIN_SAMPLE_S 0.4e-3
 
 static const struct {
+    enum ring_pass pass;
     enum ring_dtype dtype;
     uint32_t head_dim;
-} wanted[EXEC_N_TABLES] = {{RING_FP32, 64}, {RING_FP32, 128}, {RING_BF16, 64}, {RING_BF16, 128}};
+} wanted[EXEC_N_TABLES] = {
+    {RING_PASS_FORWARD, RING_FP32, 64},  {RING_PASS_FORWARD, RING_FP32, 128},
+    {RING_PASS_FORWARD, RING_BF16, 64},  {RING_PASS_FORWARD, RING_BF16, 128},
+    {RING_PASS_BACKWARD, RING_FP32, 64}, {RING_PASS_BACKWARD, RING_FP32, 128},
+    {RING_PASS_BACKWARD, RING_BF16, 64}, {RING_PASS_BACKWARD, RING_BF16, 128},
+};
 
 struct shape {
     size_t q, k; /* indices into tokens */
     bool causal;
 };
 
-/* All shapes of a table in a fixed order: full row by row, then the causal squares. */
-static size_t list_shapes(size_t n_tokens, struct shape *shapes)
+/* All shapes of a table in a fixed order: full row by row, then the causal squares. Backward takes two and a
+ * half times as long and is full squares alone. */
+static size_t list_shapes(enum ring_pass pass, size_t n_tokens, struct shape *shapes)
 {
     size_t n = 0;
 
     for (size_t q = 0; q < n_tokens; q++)
         for (size_t k = 0; k < n_tokens; k++)
-            shapes[n++] = (struct shape){q, k, false};
+            if (pass == RING_PASS_FORWARD || q == k)
+                shapes[n++] = (struct shape){q, k, false};
     for (size_t q = 0; q < n_tokens; q++)
         shapes[n++] = (struct shape){q, q, true};
     return n;
@@ -44,7 +52,7 @@ static size_t list_shapes(size_t n_tokens, struct shape *shapes)
 static double shape_flops(const struct exec_calibration *c, const struct exec_kernel_table *table,
                           struct shape shape)
 {
-    return 4.0 * table->head_dim *
+    return (table->pass == RING_PASS_FORWARD ? 4.0 : 10.0) * table->head_dim *
            exec_kernel_bench_pairs(c->tokens[shape.q], c->tokens[shape.k], shape.causal);
 }
 
@@ -57,22 +65,24 @@ static enum ring_status open_benches(struct exec_calibration *c, double seconds,
     c->n_tables = 0;
     for (size_t i = 0; i < EXEC_N_TABLES && status == RING_OK; i++) {
         size_t n = c->n_tables;
-        status = exec_kernel_bench_open(&benches[n], wanted[i].dtype, wanted[i].head_dim,
+        status = exec_kernel_bench_open(&benches[n], wanted[i].pass, wanted[i].dtype, wanted[i].head_dim,
                                         (size_t)FIRST_TOKENS << (EXEC_MAX_TOKENS - 1), N_HEADS, error);
         if (status == RING_UNSUPPORTED) {
             status = RING_OK; /* a type without a kernel has no table */
             continue;
         }
-        c->tables[n] = (struct exec_kernel_table){
-            .dtype = wanted[i].dtype, .head_dim = wanted[i].head_dim, .kernel = benches[n].kernel};
+        c->tables[n] = (struct exec_kernel_table){.pass = wanted[i].pass,
+                                                  .dtype = wanted[i].dtype,
+                                                  .head_dim = wanted[i].head_dim,
+                                                  .kernel = benches[n].kernel};
         c->n_tables += status == RING_OK;
     }
-    double round_s = 0; /* of the largest sides: all products of two sides, times 4 d FLOP */
+    double round_s = 0; /* of the largest sides: all products of two sides, or squares and half squares */
     double side = 2.0 * (double)((size_t)FIRST_TOKENS << (EXEC_MAX_TOKENS - 1));
     for (size_t i = 0; i < c->n_tables && status == RING_OK; i++) {
         exec_kernel_bench_time(&benches[i], 512, 512, false, 2);
         double pair_s = exec_kernel_bench_time(&benches[i], 512, 512, false, 4).cpu_s / (512.0 * 512.0);
-        round_s += 1.2 * side * side * pair_s;
+        round_s += (c->tables[i].pass == RING_PASS_FORWARD ? 1.2 : 0.5) * side * side * pair_s;
     }
     if (status == RING_OK)
         status = exec_agree(c->comm, &c->bound, status, error);
@@ -88,12 +98,13 @@ static enum ring_status open_benches(struct exec_calibration *c, double seconds,
 
 /* One round of all shapes of all tables; samples [n_tables][MAX_SHAPES]. Returns what it took in all. */
 static struct exec_block_time run_round(const struct exec_calibration *c, struct exec_kernel_bench *benches,
-                                        const struct shape *shapes, size_t n_shapes, const double *expected_s,
-                                        double *samples)
+                                        const double *expected_s, double *samples)
 {
     struct exec_block_time total = {0, 0};
+    struct shape shapes[MAX_SHAPES];
 
     for (size_t table = 0; table < c->n_tables; table++) {
+        size_t n_shapes = list_shapes(c->tables[table].pass, c->n_tokens, shapes);
         for (size_t i = 0; i < n_shapes; i++) {
             double expected = expected_s[table * MAX_SHAPES + i];
             size_t n_blocks =
@@ -111,8 +122,7 @@ static struct exec_block_time run_round(const struct exec_calibration *c, struct
 /* Rounds until the time is over on some rank; samples [round][table][shape]. The first round only says how
  * often a small block must be repeated to be timed. */
 static enum ring_status run_rounds(struct exec_calibration *c, struct exec_kernel_bench *benches,
-                                   const struct shape *shapes, size_t n_shapes, double seconds,
-                                   double *samples, struct ring_error *error)
+                                   double seconds, double *samples, struct ring_error *error)
 {
     size_t per_round = c->n_tables * MAX_SHAPES;
     double *expected_s = calloc(per_round, sizeof *expected_s);
@@ -123,15 +133,14 @@ static enum ring_status run_rounds(struct exec_calibration *c, struct exec_kerne
 
     status = exec_agree(c->comm, &c->bound, status, error);
     if (status == RING_OK)
-        run_round(c, benches, shapes, n_shapes, expected_s, expected_s);
+        run_round(c, benches, expected_s, expected_s);
     for (c->n_rounds = 0; c->n_rounds < MAX_ROUNDS && status == RING_OK;) {
         double over = exec_clock_s() - begun_s > seconds * (1 - 0.7 / (c->n_rounds + 1.0));
         status = exec_maximum(c->comm, &c->bound, &over, 1, "all ranks to end a round", error);
         if (status != RING_OK || (over > 0 && c->n_rounds >= MIN_ROUNDS))
             break;
         exec_calibrate_progress(c, "kernels, round %u", c->n_rounds + 1);
-        struct exec_block_time round =
-            run_round(c, benches, shapes, n_shapes, expected_s, samples + c->n_rounds * per_round);
+        struct exec_block_time round = run_round(c, benches, expected_s, samples + c->n_rounds * per_round);
         total.wall_s += round.wall_s;
         total.cpu_s += round.cpu_s;
         c->n_rounds++;
@@ -143,9 +152,10 @@ static enum ring_status run_rounds(struct exec_calibration *c, struct exec_kerne
 
 /* Rates on rank 0: of each rank's lower quartile over the rounds (whoever shares a core makes the
  * caches cold as well), the mean over the ranks. */
-static enum ring_status gather_rates(struct exec_calibration *c, const struct shape *shapes, size_t n_shapes,
-                                     const double *samples, struct ring_error *error)
+static enum ring_status gather_rates(struct exec_calibration *c, const double *samples,
+                                     struct ring_error *error)
 {
+    struct shape shapes[MAX_SHAPES];
     size_t per_round = c->n_tables * MAX_SHAPES;
     double *mine = calloc(2 * per_round, sizeof *mine),
            *all = calloc(2 * per_round * (size_t)c->n_ranks, sizeof *all);
@@ -156,6 +166,7 @@ static enum ring_status gather_rates(struct exec_calibration *c, const struct sh
 
     status = exec_agree(c->comm, &c->bound, status, error);
     for (size_t table = 0; table < c->n_tables && status == RING_OK; table++) {
+        size_t n_shapes = list_shapes(c->tables[table].pass, c->n_tokens, shapes);
         for (size_t i = 0; i < n_shapes; i++) {
             double rounds[MAX_ROUNDS];
             for (uint32_t round = 0; round < c->n_rounds; round++)
@@ -170,6 +181,7 @@ static enum ring_status gather_rates(struct exec_calibration *c, const struct sh
                              error);
     for (size_t table = 0; table < c->n_tables && status == RING_OK && c->rank == 0; table++) {
         struct exec_kernel_table *to = &c->tables[table];
+        size_t n_shapes = list_shapes(to->pass, c->n_tokens, shapes);
         for (size_t i = 0; i < n_shapes; i++) {
             double sum_s = 0;
             for (int rank = 0; rank < c->n_ranks; rank++)
@@ -188,7 +200,6 @@ static enum ring_status gather_rates(struct exec_calibration *c, const struct sh
 enum ring_status exec_calibrate_kernels(struct exec_calibration *c, double seconds, struct ring_error *error)
 {
     struct exec_kernel_bench benches[EXEC_N_TABLES] = {{.kernel = NULL}};
-    struct shape shapes[MAX_SHAPES];
     double *samples = calloc((size_t)MAX_ROUNDS * EXEC_N_TABLES * MAX_SHAPES, sizeof *samples);
     enum ring_status status =
         samples ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for samples");
@@ -196,11 +207,10 @@ enum ring_status exec_calibrate_kernels(struct exec_calibration *c, double secon
     status = exec_agree(c->comm, &c->bound, status, error);
     if (status == RING_OK)
         status = open_benches(c, seconds, benches, error);
-    size_t n_shapes = list_shapes(c->n_tokens, shapes);
     if (status == RING_OK)
-        status = run_rounds(c, benches, shapes, n_shapes, seconds, samples, error);
+        status = run_rounds(c, benches, seconds, samples, error);
     if (status == RING_OK)
-        status = gather_rates(c, shapes, n_shapes, samples, error);
+        status = gather_rates(c, samples, error);
     for (size_t i = 0; i < EXEC_N_TABLES; i++)
         exec_kernel_bench_close(&benches[i]);
     free(samples);

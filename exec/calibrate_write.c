@@ -59,20 +59,24 @@ static void write_list(FILE *file, const double *values, size_t n, double unit, 
 
 static void write_table(const struct exec_calibration *c, const struct exec_kernel_table *table, FILE *file)
 {
-    double tokens[EXEC_MAX_TOKENS];
+    double tokens[EXEC_MAX_TOKENS], squares[EXEC_MAX_TOKENS];
 
-    for (size_t i = 0; i < c->n_tokens; i++)
+    for (size_t i = 0; i < c->n_tokens; i++) {
         tokens[i] = (double)c->tokens[i];
+        squares[i] = table->full[i][i];
+    }
     for (int causal = 0; causal < 2; causal++) {
-        fprintf(file, "    - pass: forward\n      dtype: %s\n      head_dim: %" PRIu32 "\n      blocks: %s\n",
-                ring_dtype_names[table->dtype], table->head_dim, causal ? "causal" : "full");
+        bool square = causal || table->pass == RING_PASS_BACKWARD;
+        fprintf(file, "    - pass: %s\n      dtype: %s\n      head_dim: %" PRIu32 "\n      blocks: %s\n",
+                ring_pass_names[table->pass], ring_dtype_names[table->dtype], table->head_dim,
+                causal ? "causal" : "full");
         fprintf(file, "      source: \"kernel %s, lower quartile of %u rounds\"\n", table->kernel->name,
                 c->n_rounds);
-        fputs(causal ? "      tokens: " : "      q_tokens: ", file);
+        fputs(square ? "      tokens: " : "      q_tokens: ", file);
         write_list(file, tokens, c->n_tokens, 1, "");
-        fputs(causal ? "\n      rates: " : "\n      k_tokens: ", file);
-        if (causal) {
-            write_list(file, table->causal, c->n_tokens, 1e9, "GFLOP/s");
+        fputs(square ? "\n      rates: " : "\n      k_tokens: ", file);
+        if (square) {
+            write_list(file, causal ? table->causal : squares, c->n_tokens, 1e9, "GFLOP/s");
             fputc('\n', file);
             continue;
         }

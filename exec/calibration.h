@@ -9,10 +9,11 @@
 #include "exec/clock.h"
 #include "exec/kernels/block.h"
 
-enum { EXEC_MAX_TOKENS = 7, EXEC_MAX_SIZES = 9, EXEC_N_TABLES = 4 };
+enum { EXEC_MAX_TOKENS = 7, EXEC_MAX_SIZES = 9, EXEC_N_TABLES = 8 };
 
-/* A processor core's rates for one type and head_dim, forward, FLOP/s on visible pairs. */
+/* A processor core's rates for one pass, type and head_dim, FLOP/s on visible pairs. */
 struct exec_kernel_table {
+    enum ring_pass pass; /* backward: squares alone, [i][i] of full */
     enum ring_dtype dtype;
     uint32_t head_dim;
     const struct block_kernel *kernel;

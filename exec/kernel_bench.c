@@ -19,6 +19,18 @@ static void scatter(enum ring_dtype dtype, void *out, size_t n, uint64_t seed)
     }
 }
 
+/* lse and delta of about the size that such numbers give; dQ from 0. */
+static void fill_backward(struct exec_kernel_bench *bench)
+{
+    size_t rows = bench->n_heads * bench->max_tokens;
+
+    scatter(bench->kernel->dtype, bench->d_out, rows * bench->head_dim, 4);
+    for (size_t i = 0; i < rows; i++) {
+        data_store(bench->kernel->state, bench->m, i, 9.0);
+        data_store(bench->kernel->state, bench->l, i, 0.1);
+    }
+}
+
 static void fill(struct exec_kernel_bench *bench)
 {
     size_t n = bench->n_heads * bench->max_tokens * bench->head_dim;
@@ -28,6 +40,10 @@ static void fill(struct exec_kernel_bench *bench)
     scatter(bench->kernel->dtype, bench->v, n, 3);
     for (size_t i = 0; i < bench->max_tokens; i++)
         bench->positions[i] = i;
+    if (bench->gradient) {
+        fill_backward(bench);
+        return;
+    }
     struct block_state state = {bench->kernel->state,
                                 bench->n_heads * bench->max_tokens,
                                 bench->head_dim,
@@ -37,9 +53,9 @@ static void fill(struct exec_kernel_bench *bench)
     block_state_clear(&state);
 }
 
-enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ring_dtype dtype,
-                                        size_t head_dim, size_t max_tokens, size_t n_heads,
-                                        struct ring_error *error)
+enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ring_pass pass,
+                                        enum ring_dtype dtype, size_t head_dim, size_t max_tokens,
+                                        size_t n_heads, struct ring_error *error)
 {
     const struct block_kernel *kernel = block_kernel_find(NULL, dtype, head_dim);
 
@@ -48,6 +64,8 @@ enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ri
     if (!kernel)
         return ring_fail(error, RING_UNSUPPORTED, "no CPU kernel for %s and head_dim %zu",
                          ring_dtype_names[dtype], head_dim);
+    if (pass == RING_PASS_BACKWARD)
+        bench->gradient = block_gradient_find(kernel);
     size_t rows = n_heads * max_tokens;
     size_t element = ring_dtype_bytes(dtype), real = ring_dtype_bytes(kernel->state);
     bench->q = exec_memory_alloc(rows * head_dim * element);
@@ -56,10 +74,14 @@ enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ri
     bench->m = exec_memory_alloc(rows * real);
     bench->l = exec_memory_alloc(rows * real);
     bench->o = exec_memory_alloc(rows * head_dim * real);
-    bench->scratch = exec_memory_alloc(kernel->scratch_bytes(head_dim));
+    bench->scratch = exec_memory_alloc(bench->gradient ? bench->gradient->scratch_bytes(head_dim)
+                                                       : kernel->scratch_bytes(head_dim));
     bench->positions = exec_memory_alloc(max_tokens * sizeof *bench->positions);
+    bench->d_out = bench->gradient ? exec_memory_alloc(rows * head_dim * element) : NULL;
+    bench->d_kv = bench->gradient ? exec_memory_alloc(2 * max_tokens * head_dim * real) : NULL;
+    bool backward = !bench->gradient || (bench->d_out && bench->d_kv);
     if (bench->q && bench->k && bench->v && bench->m && bench->l && bench->o && bench->scratch &&
-        bench->positions) {
+        bench->positions && backward) {
         fill(bench);
         return RING_OK;
     }
@@ -69,22 +91,58 @@ enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ri
 
 void exec_kernel_bench_close(struct exec_kernel_bench *bench)
 {
-    void *all[] = {bench->q, bench->k, bench->v,       bench->m,
-                   bench->l, bench->o, bench->scratch, bench->positions};
+    void *all[] = {bench->q, bench->k,       bench->v,         bench->m,     bench->l,
+                   bench->o, bench->scratch, bench->positions, bench->d_out, bench->d_kv};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         exec_memory_free(all[i]);
     *bench = (struct exec_kernel_bench){.kernel = NULL};
 }
 
-static void run_block(struct exec_kernel_bench *bench, size_t q_tokens, size_t k_tokens, bool causal)
+/* A span of keys after the other, and for each all tiles of queries that see it. */
+static void run_backward(const struct exec_kernel_bench *bench, size_t first, size_t q_tokens,
+                         size_t k_tokens, bool causal)
+{
+    const struct block_gradient_kernel *kernel = bench->gradient;
+    size_t d = bench->head_dim, element = ring_dtype_bytes(kernel->dtype),
+           real = ring_dtype_bytes(kernel->state);
+
+    for (size_t k = 0; k < k_tokens; k += kernel->k_span) {
+        size_t begin = causal ? k / kernel->q_tile * kernel->q_tile : 0;
+        char *d_k = (char *)bench->d_kv + k * d * real;
+        for (size_t q = begin; q < q_tokens; q += kernel->q_tile) {
+            struct block_backward block = {
+                .q = (char *)bench->q + (first + q) * d * element,
+                .k = (char *)bench->k + (first + k) * d * element,
+                .v = (char *)bench->v + (first + k) * d * element,
+                .d_out = (char *)bench->d_out + (first + q) * d * element,
+                .lse = (char *)bench->m + (first + q) * real,
+                .delta = (char *)bench->l + (first + q) * real,
+                .q_position = bench->positions + q,
+                .k_position = bench->positions + k,
+                .q_tokens = q_tokens - q < kernel->q_tile ? q_tokens - q : kernel->q_tile,
+                .k_tokens = k_tokens - k < kernel->k_span ? k_tokens - k : kernel->k_span,
+                .head_dim = d,
+                .causal = causal,
+                .begin = q == begin,
+                .end = q + kernel->q_tile >= q_tokens,
+                .scale = 1 / sqrt((double)d),
+                .d_q = (char *)bench->o + (first + q) * d * real,
+                .d_k = d_k,
+                .d_v = d_k + bench->max_tokens * d * real,
+            };
+            kernel->backward(&block, bench->scratch);
+        }
+    }
+}
+
+static void run_forward(const struct exec_kernel_bench *bench, size_t first, size_t q_tokens, size_t k_tokens,
+                        bool causal)
 {
     const struct block_kernel *kernel = bench->kernel;
     size_t d = bench->head_dim, element = ring_dtype_bytes(kernel->dtype),
            real = ring_dtype_bytes(kernel->state);
-    size_t first = bench->next_head * bench->max_tokens;
 
-    bench->next_head = (bench->next_head + 1) % bench->n_heads;
     for (size_t q = 0; q < q_tokens; q += kernel->q_tile) {
         size_t n_q = q_tokens - q < kernel->q_tile ? q_tokens - q : kernel->q_tile;
         size_t visible = causal ? q + n_q : k_tokens;
@@ -114,8 +172,11 @@ struct exec_block_time exec_kernel_bench_time(struct exec_kernel_bench *bench, s
 {
     double begun_s = exec_clock_s(), cpu_s = exec_clock_cpu_s();
 
-    for (size_t i = 0; i < n_blocks; i++)
-        run_block(bench, q_tokens, k_tokens, causal);
+    for (size_t i = 0; i < n_blocks; i++) {
+        size_t first = bench->next_head * bench->max_tokens;
+        bench->next_head = (bench->next_head + 1) % bench->n_heads;
+        (bench->gradient ? run_backward : run_forward)(bench, first, q_tokens, k_tokens, causal);
+    }
     double n = (double)n_blocks;
     return (struct exec_block_time){.wall_s = (exec_clock_s() - begun_s) / n,
                                     .cpu_s = (exec_clock_cpu_s() - cpu_s) / n};

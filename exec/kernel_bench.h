@@ -6,22 +6,24 @@
 #ifndef EXEC_KERNEL_BENCH_H
 #define EXEC_KERNEL_BENCH_H
 
-#include "exec/kernels/block.h"
+#include "exec/kernels/gradient.h"
 
 struct exec_kernel_bench {
     const struct block_kernel *kernel;
+    const struct block_gradient_kernel *gradient; /* NULL: the bench is of forward blocks */
     size_t head_dim, max_tokens, n_heads;
-    size_t next_head; /* heads are used in turn, so that a block is as cold as in a run */
-    void *q, *k, *v;  /* [n_heads][max_tokens][head_dim] of the kernel's dtype */
-    void *m, *l, *o;  /* running state */
+    size_t next_head;   /* heads are used in turn, so that a block is as cold as in a run */
+    void *q, *k, *v;    /* [n_heads][max_tokens][head_dim] of the kernel's dtype */
+    void *m, *l, *o;    /* running state; of a backward block lse, delta and dQ */
+    void *d_out, *d_kv; /* of backward blocks: dO as q; dK and dV of a block, as o */
     void *scratch;
     uint64_t *positions; /* [max_tokens] */
 };
 
-/* RING_NO_MEMORY; RING_UNSUPPORTED where no kernel serves. */
-enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ring_dtype dtype,
-                                        size_t head_dim, size_t max_tokens, size_t n_heads,
-                                        struct ring_error *error);
+/* For blocks of one pass, forward or backward. RING_NO_MEMORY; RING_UNSUPPORTED where no kernel serves. */
+enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ring_pass pass,
+                                        enum ring_dtype dtype, size_t head_dim, size_t max_tokens,
+                                        size_t n_heads, struct ring_error *error);
 void exec_kernel_bench_close(struct exec_kernel_bench *bench);
 
 /* What one block took: on the clock, and of the processor. They differ where somebody else had the core. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { PROBE_TOKENS = 1024, MAX_BLOCKS = 64 };
+enum { PROBE_TOKENS = 1024, COLD_BLOCKS = 3, MAX_BLOCKS = 64 };
 #define LOOK_S 10e-3
 
 enum ring_status exec_probe_open(struct exec_probe *probe, const struct exec_session *session,
@@ -31,7 +31,8 @@ enum ring_status exec_probe_open(struct exec_probe *probe, const struct exec_ses
     probe->expected_s = cost.kernel_s;
     double n_blocks = LOOK_S / cost.kernel_s;
     probe->n_blocks = n_blocks < 1 ? 1 : n_blocks > MAX_BLOCKS ? MAX_BLOCKS : (size_t)n_blocks;
-    return exec_kernel_bench_open(&probe->bench, problem->dtype, problem->head_dim, PROBE_TOKENS, 2, error);
+    return exec_kernel_bench_open(&probe->bench, RING_PASS_FORWARD, problem->dtype, problem->head_dim,
+                                  PROBE_TOKENS, 2, error);
 }
 
 void exec_probe_close(struct exec_probe *probe)
@@ -45,9 +46,12 @@ enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_ses
     enum ring_status status = exec_barrier(session->comm, &session->pass_bound, "all ranks to probe", error);
 
     *drift = 0;
-    if (status == RING_OK && probe->expected_s > 0)
-        *drift =
-            exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false, probe->n_blocks).wall_s /
-            probe->expected_s;
+    if (status != RING_OK || !(probe->expected_s > 0))
+        return status;
+    exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false,
+                           COLD_BLOCKS); /* the first are slower */
+    *drift =
+        exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false, probe->n_blocks).wall_s /
+        probe->expected_s;
     return status;
 }

@@ -15,7 +15,7 @@
 #include "tools/ranks.h"
 
 enum {
-    FORMAT = 1,    /* raised when what calibrate measures changes its meaning */
+    FORMAT = 2,    /* raised when what calibrate measures changes its meaning */
     MAX_DAYS = 30, /* machines change their ways: kernels, firmware, neighbours */
     TIMEOUT_S = 180,
     MAX_BYTES = 64 << 20,
