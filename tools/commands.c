@@ -90,8 +90,10 @@ const struct tool_command tool_commands[] = {
         .name = "topology",
         .summary = "draw a cluster, export it to SimGrid, import a machine",
         .arguments = "FILE",
-        .doc = "Draw a topology, or the cluster of a scenario, as SVG (by itself into FILE's name with .svg). Or "
-               "write it as SimGrid's platform XML, or make a topology file of what nvidia-smi or hwloc say of a "
+        .doc = "Draw a topology, or the cluster of a scenario, as SVG (by itself into FILE's name with "
+               ".svg). Or "
+               "write it as SimGrid's platform XML, or make a topology file of what nvidia-smi or hwloc say "
+               "of a "
                "machine."
                "\vExample: ringlab topology topologies/dgx-1-v100.yaml -o dgx-1.svg",
         .takes = TOOL_TAKES_TOPOLOGY,
