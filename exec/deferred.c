@@ -57,6 +57,23 @@ static enum ring_status look_up(struct exec_transport *t, struct watch *watch)
     return status;
 }
 
+static double hardship_factor(const struct exec_transport *t, const struct exec_flight *flight)
+{
+    return t->spec.hardship ? exec_hardship_factor(t->spec.hardship, flight->task.step, exec_transport_now(t))
+                            : 1;
+}
+
+/* Keeps the core busy for so much longer than the work itself took. */
+static enum ring_status endure(struct exec_transport *t, double extra_s, struct watch *watch)
+{
+    double begun_s = exec_transport_now(t), polling_s = watch->polling_s;
+    enum ring_status status = RING_OK;
+
+    while (status == RING_OK && exec_transport_now(t) - begun_s - (watch->polling_s - polling_s) < extra_s)
+        status = look_up(t, watch);
+    return status;
+}
+
 /* The kernel, a piece at a time. */
 static enum ring_status compute_pieces(struct exec_transport *t, const struct exec_flight *flight,
                                        struct watch *watch)
@@ -66,7 +83,10 @@ static enum ring_status compute_pieces(struct exec_transport *t, const struct ex
     enum ring_status status = RING_OK;
 
     for (uint32_t piece = 0; piece < n_pieces && status == RING_OK; piece++) {
+        double factor = hardship_factor(t, flight), begun_s = exec_transport_now(t);
         status = kernel->run_piece(kernel->context, &flight->task, piece, &t->base.error);
+        if (status == RING_OK && factor > 1)
+            status = endure(t, (factor - 1) * (exec_transport_now(t) - begun_s), watch);
         if (status == RING_OK)
             status = look_up(t, watch);
     }
@@ -116,7 +136,7 @@ static enum ring_status run_compute(struct exec_transport *t, struct exec_flight
     struct watch watch = {.begun_s = begun_s,
                           .polled_s = begun_s,
                           .interval_s = poll_interval_s(t),
-                          .block_s = fixed_s(compute, flight->task.job)};
+                          .block_s = fixed_s(compute, flight->task.job) * hardship_factor(t, flight)};
 
     if (watch.block_s > 0 && compute->core_free)
         status = compute_napping(t, &watch);

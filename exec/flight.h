@@ -22,6 +22,9 @@ struct exec_flight {
     int n_requests;
     MPI_Request inline_requests[EXEC_INLINE_CHUNKS];
     bool done;
+    bool held; /* a send that is not to begin before due_s: buffer is what it will send */
+    double due_s;
+    struct ring_buffer buffer;
     double posted_s, begun_s, ended_s;
     struct exec_flight *next;
 };

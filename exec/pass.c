@@ -3,6 +3,7 @@
  * One pass of the engine over an open session, and how all ranks come to leave at the same time. */
 #include "exec/session.h"
 
+#include <math.h>
 #include <stdarg.h>
 
 void exec_progress(const struct exec_session *session, const char *format, ...)
@@ -90,8 +91,10 @@ enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trac
         attention_reset(session->attention);
     enum ring_status status = exec_start_together(session, &start_s, error);
     double cpu_s = exec_clock_cpu_s();
+    session->hardship.start_s = start_s;
     if (status == RING_OK)
         status = run(session, transport, error);
+    session->hardship.start_s = (double)NAN;
     cpu_s = exec_clock_cpu_s() - cpu_s;
     double end_s = inner->ops->now(inner);
     if (time)

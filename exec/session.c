@@ -128,6 +128,7 @@ static enum ring_status open_transport(struct exec_session *session, const struc
         .bound = session->bound,
         .clock_offset_s = session->clock.offset_s,
         .fault = spec->fault,
+        .hardship = &session->hardship,
     };
     return exec_transport_open(&session->transport, &transport, error);
 }
@@ -139,6 +140,8 @@ static enum ring_status open_own(struct exec_session *session, bool needs_data, 
 
     session->shard = ring_layout_shard(&session->plan.layout, (uint32_t)session->rank);
     session->baseline_bytes = exec_memory_resident();
+    if (status == RING_OK)
+        status = exec_hardship_open(&session->hardship, session->scenario, (uint32_t)session->rank, error);
     if (status == RING_OK)
         status = open_slots(session, error);
     if (status == RING_OK && (needs_data || session->scenario->compute.block_s <= 0))
@@ -178,6 +181,7 @@ enum ring_status exec_session_open(struct exec_session *session, const struct ex
 void exec_session_close(struct exec_session *session)
 {
     exec_transport_close(session->transport);
+    exec_hardship_close(&session->hardship);
     if (session->attention)
         attention_close(session->attention);
     exec_memory_free(session->q);

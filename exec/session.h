@@ -41,6 +41,7 @@ struct exec_session {
     struct ring_memory memory;
     uint64_t baseline_bytes; /* that the process had in memory before any of this */
 
+    struct exec_hardship hardship;
     struct exec_transport *transport;
     bool failed_alone; /* this rank's pass failed, and the others do not know: the way out is to abort */
     FILE *progress;

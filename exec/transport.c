@@ -49,10 +49,29 @@ static void date_receive(struct exec_transport *t, struct exec_flight *flight, s
     t->copy_cpu_s += call.cpu_s;
 }
 
+/* A message that was held back goes when its time has come. */
+static enum ring_status let_go(struct exec_transport *t, struct exec_flight *flight)
+{
+    double now_s = exec_transport_now(t);
+
+    if (now_s < flight->due_s)
+        return RING_OK;
+    flight->held = false;
+    flight->begun_s = now_s;
+    return exec_flight_start(flight, flight->buffer, t->comm, t->rank, &t->base.error);
+}
+
 enum ring_status exec_transport_look(struct exec_transport *t)
 {
     for (struct exec_flight *flight = t->hangar.messages.first; flight; flight = flight->next) {
         if (flight->done)
+            continue;
+        if (flight->held) {
+            enum ring_status status = let_go(t, flight);
+            if (status != RING_OK)
+                return status;
+        }
+        if (flight->held)
             continue;
         struct exec_call call = begin_call(t);
         enum ring_status status = exec_flight_test(flight, t->rank, &t->base.error);
@@ -120,6 +139,16 @@ static enum ring_status post(struct exec_transport *t, enum exec_flight_kind kin
         return no_memory(t);
     request->handle = flight;
     flight->message = *message;
+    double delay_s =
+        kind == EXEC_SEND && t->spec.hardship
+            ? exec_hardship_delay_s(t->spec.hardship, message->peer, buffer.bytes, flight->posted_s)
+            : 0;
+    if (delay_s > 0) {
+        flight->held = true;
+        flight->due_s = flight->posted_s + delay_s;
+        flight->buffer = buffer;
+        return RING_OK;
+    }
     /* The very post of a receive copies, where the sender was here first. */
     t->last_call = begin_call(t);
     enum ring_status status = exec_flight_start(flight, buffer, t->comm, t->rank, &t->base.error);

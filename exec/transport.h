@@ -19,6 +19,7 @@
 
 #include "engine/transport.h"
 #include "exec/bounded.h"
+#include "exec/hardship.h"
 #include "models/ring.h"
 
 /* What a computation is. */
@@ -42,7 +43,8 @@ struct exec_transport_spec {
     struct exec_bound bound;
     double clock_offset_s; /* from struct exec_clock */
     struct exec_fault fault;
-    bool count_copies; /* see exec_transport_copy_cpu_s; costs a system call a look */
+    struct exec_hardship *hardship; /* what this rank has to endure; borrowed; NULL: nothing */
+    bool count_copies;              /* see exec_transport_copy_cpu_s; costs a system call a look */
 };
 
 struct exec_transport;

@@ -18,9 +18,10 @@ struct model_stage {
                              struct ring_error *error);
     void *context;
     uint32_t most_plays; /* blame is looked for no longer than this */
+    double time_s;       /* of the ring as it is, if that has been played already; 0: it has not */
 };
 
-/* The stage of the recurrence; most_plays that take little time. */
+/* The stage of the recurrence. */
 struct model_stage model_stage_recurrence(void);
 
 struct model_culprit {
@@ -33,7 +34,7 @@ struct model_culprit {
 
 enum { MODEL_MOST_CULPRITS = 16 };
 struct model_blame {
-    double time_s;                                      /* as it is */
+    double time_s;                                      /* as it is; 0: not played, for nobody is suspected */
     double whole_s;                                     /* with every suspect repaired */
     struct model_culprit culprits[MODEL_MOST_CULPRITS]; /* in the order in which repair pays most */
     size_t n_culprits;                                  /* 0: nobody */

@@ -152,6 +152,14 @@ static double normal(uint64_t key)
     return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
 }
 
+double model_fault_stretch(const struct model_fault *fault, uint64_t seed, uint64_t nth, uint32_t rank,
+                           uint32_t step)
+{
+    uint64_t key = mix(mix(mix(mix(seed, nth), fault->device), rank), step);
+
+    return exp(fault->amount * fabs(normal(key)));
+}
+
 double model_fault_jitter(const struct model_ring *ring, uint32_t rank, uint32_t step, double start_s)
 {
     const struct model_faulty *faulty = ring->faulty;
@@ -164,9 +172,9 @@ double model_fault_jitter(const struct model_ring *ring, uint32_t rank, uint32_t
         const struct model_fault *fault = faulty->of_ranks[i];
         if (fault->kind != MODEL_FAULT_JITTER)
             continue;
-        uint64_t key = mix(mix(mix(mix(faulty->faults->seed, n++), fault->device), rank), step);
+        uint64_t nth = n++;
         if (start_s >= fault->from_s && start_s < fault->to_s)
-            factor *= exp(fault->amount * fabs(normal(key)));
+            factor *= model_fault_stretch(fault, faulty->faults->seed, nth, rank, step);
     }
     return factor;
 }

@@ -83,7 +83,10 @@ double model_fault_compute_s(const struct model_ring *ring, uint32_t rank, uint3
                              double nominal_s);
 /* How many times as long as on a whole device everything that rank computes takes: the faults for ever. */
 double model_fault_slowness(const struct model_ring *ring, uint32_t rank);
-/* exp(amount * |Z|) of rank's block of that step, over all its jitter that is there at start_s; 1 without. */
+/* exp(amount * |Z|) of one jitter fault, the nth of its device, for rank's block of that step. */
+double model_fault_stretch(const struct model_fault *fault, uint64_t seed, uint64_t nth, uint32_t rank,
+                           uint32_t step);
+/* The same of rank's block of that step, over all its jitter that is there at start_s; 1 without. */
 double model_fault_jitter(const struct model_ring *ring, uint32_t rank, uint32_t step, double start_s);
 
 /* When bytes that begin to move over a hop at start_s, alone on its links, have moved; infinity: never. */

@@ -20,7 +20,8 @@ const struct tool_command tool_commands[] = {
                "file, the quickstart scenario."
                "\vExample: ringlab predict scenarios/64k-one-node.yaml --set ring.layout=contiguous",
         .worlds = predicting,
-        .takes = SCENARIO | TOOL_TAKES_WORLD | TOOL_TAKES_OUT_FILE | TOOL_TAKES_STEPS | TOOL_TAKES_SHOW,
+        .takes = SCENARIO | TOOL_TAKES_WORLD | TOOL_TAKES_OUT_FILE | TOOL_TAKES_STEPS | TOOL_TAKES_SHOW |
+                 TOOL_TAKES_SEEDS,
         .max_files = 1,
         .run = tool_predict,
     },

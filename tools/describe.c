@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/fault_words.h"
 #include "tools/simulate.h"
 #include "tools/units.h"
 
@@ -35,6 +36,9 @@ static enum ring_status describe_question(struct tool_result *result, const stru
     question->natural = model_place_natural(scenario->topology, n, natural, &ignored) == RING_OK &&
                         memcmp(natural, scenario->placement, n * sizeof *natural) == 0;
     free(natural);
+    question->fault_seed = scenario->faults.seed;
+    if (scenario->faults.n > 0)
+        question->faults = tool_faults_keep(result, &scenario->faults);
     return RING_OK;
 }
 

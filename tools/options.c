@@ -28,6 +28,7 @@ enum key {
     KEY_MAX_ROWS,
     KEY_EFFORT,
     KEY_KEEP_DEVICES,
+    KEY_SEEDS,
     KEY_SIMGRID,
     KEY_IMPORT,
 };
@@ -48,6 +49,8 @@ static const struct choice all_options[] = {
     {TOOL_TAKES_STEPS, {"steps", KEY_STEPS, NULL, 0, "Per-step rows in the JSON beyond 64 ranks too", 0}},
     {TOOL_TAKES_SHOW,
      {"show", KEY_SHOW, NULL, 0, "Print the scenario with all defaults filled, and run nothing", 0}},
+    {TOOL_TAKES_SEEDS,
+     {"seeds", KEY_SEEDS, "N", 0, "Play N seeds of the faults: median, p95 and worst step", 0}},
     {TOOL_TAKES_MPI, {"mpirun", KEY_MPIRUN, "PROGRAM", 0, "The mpirun to use", 0}},
     {TOOL_TAKES_MPI, {"mpi-args", KEY_MPI_ARGS, "WORDS", 0, "Words for mpirun in place of ours", 0}},
     {TOOL_TAKES_VERIFY,
@@ -107,6 +110,15 @@ static uint64_t whole_number(const char *name, const char *word, struct argp_sta
     return value;
 }
 
+static uint32_t seeds_of(const char *word, struct argp_state *state)
+{
+    enum { MOST_SEEDS = 100000 };
+    uint64_t n = whole_number("seeds", word, state);
+    if (n == 0 || n > MOST_SEEDS)
+        argp_error(state, "--seeds '%s': 1 to %d are wanted", word, MOST_SEEDS);
+    return (uint32_t)n;
+}
+
 static void add_file(const struct parse *parse, const char *word, struct argp_state *state)
 {
     struct tool_options *options = parse->options;
@@ -152,6 +164,9 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
     case KEY_MAX_ROWS:
         options->max_rows = whole_number("max-rows", word, state);
         options->max_rows_given = true;
+        return 0;
+    case KEY_SEEDS:
+        options->n_seeds = seeds_of(word, state);
         return 0;
     case KEY_KEEP_DEVICES:
         options->keep_devices = true;

@@ -23,6 +23,7 @@ enum {
     TOOL_TAKES_PLOT = 1 << 9,
     TOOL_TAKES_PLACE = 1 << 10,
     TOOL_TAKES_TOPOLOGY = 1 << 11,
+    TOOL_TAKES_SEEDS = 1 << 12,
 };
 
 struct tool_options {
@@ -36,6 +37,7 @@ struct tool_options {
     const char *mpirun, *mpi_args;
     uint64_t max_rows; /* 0: all */
     bool max_rows_given;
+    uint32_t n_seeds; /* 0: not asked for */
     bool json, steps, show;
     unsigned effort; /* an index of model_effort_names */
     bool keep_devices;

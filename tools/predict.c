@@ -17,6 +17,8 @@ static enum ring_status predict(const struct tool_setup *setup, const struct too
     enum ring_status status = setup->fit.fits
                                   ? tool_simulate(setup, options->world, options->steps, &result, error)
                                   : tool_memory_unfit(setup, options->world, &result, error);
+    if (status == RING_OK && setup->fit.fits && options->n_seeds > 0)
+        status = tool_seeds_find(&result, setup, options->world, options->n_seeds, error);
     if (status == RING_OK && options->out != NULL)
         status = tool_result_save(&result, with_steps, options->out, error);
     if (status == RING_OK)

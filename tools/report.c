@@ -143,6 +143,7 @@ static void print_totals(const struct tool_result *result, FILE *file)
                 "exposed", TIME(tool_result_exposed_s(result)), tool_percent(overlap).text,
                 TIME(result->moving_s / result->n_ranks));
     print_links(result, file);
+    tool_seeds_print(&result->seeds, file);
     print_resident(result, file);
 }
 

@@ -27,6 +27,7 @@ void tool_result_fini(struct tool_result *result)
     free(result->ranks);
     free(result->steps);
     free(result->links);
+    tool_blame_fini(&result->blame);
     memset(result, 0, sizeof *result);
 }
 

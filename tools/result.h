@@ -13,6 +13,8 @@
 #include "config/config.h"
 #include "engine/parts.h"
 #include "models/ring.h"
+#include "tools/blame.h"
+#include "tools/seeds.h"
 
 /* The question, complete: what a scenario says after defaults and overrides. Strings belong to the result. */
 struct tool_question {
@@ -21,6 +23,8 @@ struct tool_question {
     bool natural; /* placement: rank i on device i; otherwise the names of tool_rank say it */
     struct model_compute compute;
     enum model_progress progress;
+    const char *faults; /* the list as JSON; NULL: none */
+    uint64_t fault_seed;
     struct config_data data;
     struct config_measure measure;
 };
@@ -101,7 +105,9 @@ struct tool_result {
     double drift;    /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
                         unknown */
     struct tool_verdict verdict;
-    const char **notes; /* things the reader should know, one line each */
+    struct tool_blame blame; /* of a predicted step */
+    struct tool_seeds seeds; /* the same */
+    const char **notes;      /* things the reader should know, one line each */
     size_t n_notes;
     char **strings; /* every string above */
     size_t n_strings;

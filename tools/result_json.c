@@ -77,12 +77,17 @@ static json_t *scenario_json(const struct tool_result *result)
         json_pack("{sI sI so so}", "repeats", (json_int_t)question->measure.repeats, "warmups",
                   (json_int_t)question->measure.warmups, "timeout", seconds_text(question->measure.timeout_s),
                   "kernel", text_or_null(question->measure.kernel));
-    return json_pack("{so so so so so ss s{so sI} so}", "name", text_or_null(question->name), "problem",
-                     problem_json(&plan->problem), "ring", ring, "cluster", text_or_null(question->cluster),
-                     "compute", compute_json(&question->compute), "progress",
-                     model_progress_names[question->progress], "data", "kind",
-                     text_or_null(question->data.kind), "seed", (json_int_t)question->data.seed, "measure",
-                     measure);
+    json_t *scenario =
+        json_pack("{so so so so so ss s{so sI} so}", "name", text_or_null(question->name), "problem",
+                  problem_json(&plan->problem), "ring", ring, "cluster", text_or_null(question->cluster),
+                  "compute", compute_json(&question->compute), "progress",
+                  model_progress_names[question->progress], "data", "kind", text_or_null(question->data.kind),
+                  "seed", (json_int_t)question->data.seed, "measure", measure);
+    if (question->faults != NULL) {
+        json_object_set_new(scenario, "faults", json_loads(question->faults, 0, NULL));
+        json_object_set_new(scenario, "fault_seed", json_integer((json_int_t)question->fault_seed));
+    }
+    return scenario;
 }
 
 static json_t *repeats_json(const struct tool_result *result)
@@ -215,6 +220,10 @@ enum ring_status tool_result_write(const struct tool_result *result, bool with_s
                          json_pack("{ss so so}", "limit", tool_limit_names[verdict->limit], "culprit",
                                    text_or_null(verdict->culprit), "text", text_or_null(verdict->text)),
                          stream);
+    if (result->blame.culprits != NULL)
+        good &= write_member("blame", tool_blame_json(result), stream);
+    if (result->seeds.n > 0)
+        good &= write_member("seeds", tool_seeds_json(&result->seeds), stream);
     good &= write_rows("passes", result->n_passes, pass_json, result, stream, false);
     if (result->n_passes == 2)
         good &= write_member("backward_over_forward", tool_json_number(tool_passes_ratio(result)), stream);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/fault_words.h"
 #include "tools/memory.h"
 #include "tools/reader.h"
 #include "tools/result.h"
@@ -67,6 +68,11 @@ static void read_scenario(struct tool_reader *reader, const json_t *scenario)
     question->measure.warmups = (uint32_t)tool_reader_count(reader, measure, "warmups", UINT32_MAX);
     question->measure.timeout_s = tool_reader_seconds(reader, measure, "timeout");
     question->measure.kernel = tool_reader_text(reader, measure, "kernel", false);
+    const json_t *faults = tool_reader_member(reader, scenario, "faults", false);
+    if (json_is_array(faults)) {
+        question->faults = tool_faults_keep_json(reader->result, faults);
+        question->fault_seed = tool_reader_count(reader, scenario, "fault_seed", UINT64_MAX);
+    }
 }
 
 static void read_rank(struct tool_reader *reader, const json_t *row, struct tool_rank *rank)

@@ -195,5 +195,7 @@ enum ring_status tool_simulate(const struct tool_setup *setup, const char *world
         status = tool_describe(result, setup, error);
     if (status == RING_OK)
         tool_verdict_find(result, &setup->ring);
+    if (status == RING_OK)
+        status = tool_blame_find(result, setup, simgrid, error);
     return status;
 }

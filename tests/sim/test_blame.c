@@ -246,7 +246,8 @@ static bool is_right(struct cast *cast, size_t *n_named, char *why, size_t size)
     if (model_blame_find(&cast->scene.ring, &stage, &blame, &error) != RING_OK)
         fail_msg("%s", error.text);
     snprintf(why, size, "%.6g s, whole %.6g s, healed %.6g s", all_s, none_s, blame.healed_s);
-    right = fabs(blame.time_s - all_s) <= 1e-9 * all_s && blame.healed_s - none_s < 0.01 * all_s * (1 + 1e-9);
+    right = (blame.time_s > 0 ? fabs(blame.time_s - all_s) <= 1e-9 * all_s : all_s == none_s) &&
+            (blame.time_s > 0 ? blame.healed_s : all_s) - none_s < 0.01 * all_s * (1 + 1e-9);
     if (all_s - none_s < 0.01 * all_s * (1 - 1e-9))
         right = right && blame.n_culprits == 0;
     for (size_t i = 0; i < blame.n_culprits; i++) {

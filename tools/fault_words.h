@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Faults for readers: as a sentence, and as the list of a scenario in a result's document. */
+#ifndef TOOL_FAULT_WORDS_H
+#define TOOL_FAULT_WORDS_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "models/fault.h"
+
+/* "has 50 % of its bandwidth from 3.000 ms to 8.000 ms"; shortened to size. */
+void tool_fault_words(const struct model_fault *fault, char *text, size_t size);
+
+/* The list as a scenario has it, a new value; NULL without memory. */
+json_t *tool_faults_json(const struct model_faults *faults);
+
+/* The list, and back, as text that lives as long as the result. */
+struct tool_result;
+const char *tool_faults_keep(struct tool_result *result, const struct model_faults *faults);
+const char *tool_faults_keep_json(struct tool_result *result, const json_t *list);
+
+#endif
