@@ -42,17 +42,17 @@ struct model_place {
     struct model_weight weight; /* of now */
 };
 
-enum ring_status model_place_open(struct model_place **out, const struct model_topology *topology,
-                                  const struct ring_plan *plan, const uint32_t *among,
+enum ring_status model_place_open(struct model_place **out, const struct model_place_spec *spec,
                                   struct ring_error *error)
 {
+    const struct ring_plan *plan = spec->plan;
     struct model_place *place = calloc(1, sizeof *place);
-    size_t n = (among ? plan->n_ranks : topology->n_devices) + 1;
+    size_t n = (spec->among ? plan->n_ranks : spec->topology->n_devices) + 1;
 
     *out = NULL;
     if (!place)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for the search of an order");
-    enum ring_status status = model_ways_init(&place->ways, topology, plan, among, error);
+    enum ring_status status = model_ways_init(&place->ways, spec, error);
     if (status == RING_OK)
         status = model_scale_init(&place->scale, &place->ways, plan->n_ranks, error);
     place->n_ranks = plan->n_ranks;
@@ -146,7 +146,8 @@ void model_place_begin(struct model_place *place, enum model_goal goal, enum mod
 
     place->goal = goal;
     place->random = seed;
-    place->found = (struct model_place_found){.least_hop_s = place->ways.least_hop_s};
+    place->found =
+        (struct model_place_found){.bytes = place->ways.bytes, .least_hop_s = place->ways.least_hop_s};
     place->any = place->ended = false;
     place->n_all = model_count_rings(place->n_ranks, place->n_devices, ALL_ORDERS);
     place->all = place->n_ranks <= ALL_RANKS && place->n_all <= ALL_ORDERS;
@@ -276,12 +277,12 @@ struct model_place_score model_place_judge(struct model_place *place, const uint
     return model_score(&place->scale, place->trial);
 }
 
-enum ring_status model_place_search(const struct model_topology *topology, const struct ring_plan *plan,
-                                    enum model_goal goal, uint32_t *device_of_rank, struct ring_error *error)
+enum ring_status model_place_search(const struct model_place_spec *spec, enum model_goal goal,
+                                    uint32_t *device_of_rank, struct ring_error *error)
 {
     struct model_place *place;
 
-    enum ring_status status = model_place_open(&place, topology, plan, NULL, error);
+    enum ring_status status = model_place_open(&place, spec, error);
     if (status != RING_OK)
         return status;
     model_place_begin(place, goal, MODEL_EFFORT_NORMAL, 1);

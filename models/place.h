@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/plan.h"
+#include "models/fault.h"
 #include "models/topology.h"
 
 enum { MODEL_PLACE_MAX_DEVICES = 1024 };
@@ -40,6 +41,7 @@ bool model_score_same(const struct model_place_score *a, const struct model_plac
 /* How one order was found. */
 struct model_place_found {
     struct model_place_score score;
+    double bytes;       /* of the message that each hop was judged by */
     double least_hop_s; /* no order's worst hop is faster */
     uint64_t n_orders;  /* tried */
     bool all;           /* every order was */
@@ -48,11 +50,17 @@ struct model_place_found {
 
 struct model_place; /* routes between all devices, and one search over them */
 
-/* The plan's ring on the topology, both borrowed; among [n_ranks]: only on these devices; NULL: on any.
- * RING_UNSUPPORTED for a plan that is no ring, or more than MODEL_PLACE_MAX_DEVICES; RING_BAD_INPUT where
- * there are more ranks than devices, or no route. */
-enum ring_status model_place_open(struct model_place **place, const struct model_topology *topology,
-                                  const struct ring_plan *plan, const uint32_t *among,
+/* All borrowed. */
+struct model_place_spec {
+    const struct ring_plan *plan;
+    const struct model_topology *topology;
+    const struct model_faults *faults; /* those of links for ever count; NULL: none */
+    const uint32_t *among;             /* [n_ranks] only on these devices; NULL: on any */
+};
+
+/* RING_UNSUPPORTED for a plan that is no ring, or more than MODEL_PLACE_MAX_DEVICES; RING_BAD_INPUT where
+ * there are more ranks than devices, or no route; RING_NO_MEMORY. */
+enum ring_status model_place_open(struct model_place **place, const struct model_place_spec *spec,
                                   struct ring_error *error);
 void model_place_close(struct model_place *place);
 
@@ -74,7 +82,7 @@ void model_place_take(const struct model_place *place, uint32_t *device_of_rank,
 struct model_place_score model_place_judge(struct model_place *place, const uint32_t *device_of_rank);
 
 /* All of it at once, with an effort of normal and seed 1. */
-enum ring_status model_place_search(const struct model_topology *topology, const struct ring_plan *plan,
-                                    enum model_goal goal, uint32_t *device_of_rank, struct ring_error *error);
+enum ring_status model_place_search(const struct model_place_spec *spec, enum model_goal goal,
+                                    uint32_t *device_of_rank, struct ring_error *error);
 
 #endif

@@ -19,14 +19,14 @@ struct model_ways {
     double *latency_s;   /* [n * n] */
     double *alone_s;     /* [n * n] a message alone on its way, its latency included */
     double *bytes_per_s; /* [n_links] */
+    double *late_s;      /* [n_links] latency */
     double *s_per_flow;  /* [n_links] bytes / bytes_per_s: what each flow on a link adds to all of them */
     uint32_t *group;     /* [n] the machine, or where there is none, the switch */
     uint32_t n_groups;
     double least_hop_s; /* no ring of n_ranks has a faster worst hop */
 };
 
-enum ring_status model_ways_init(struct model_ways *ways, const struct model_topology *topology,
-                                 const struct ring_plan *plan, const uint32_t *among,
+enum ring_status model_ways_init(struct model_ways *ways, const struct model_place_spec *spec,
                                  struct ring_error *error);
 void model_ways_fini(struct model_ways *ways);
 

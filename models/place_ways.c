@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "models/place_ring.h"
+#include "models/price.h"
 #include "models/route.h"
 
 void model_ways_fini(struct model_ways *ways)
@@ -18,6 +19,7 @@ void model_ways_fini(struct model_ways *ways)
     free(ways->latency_s);
     free(ways->alone_s);
     free(ways->bytes_per_s);
+    free(ways->late_s);
     free(ways->s_per_flow);
     free(ways->group);
     *ways = (struct model_ways){.topology = NULL};
@@ -59,9 +61,8 @@ static void find_groups(struct model_ways *ways)
 }
 
 static enum ring_status add_way(struct model_ways *ways, struct model_router *router, size_t *capacity,
-                                uint32_t from, uint32_t to, uint64_t class_bytes, struct ring_error *error)
+                                uint32_t from, uint32_t to, struct ring_error *error)
 {
-    const struct model_topology *topology = ways->topology;
     size_t way = model_way(ways, from, to), n_links = 0, n = ways->first[way];
     const uint32_t *links = NULL;
     double slowest_s = 0;
@@ -79,7 +80,7 @@ static enum ring_status add_way(struct model_ways *ways, struct model_router *ro
     }
     for (size_t i = 0; i < n_links; i++) {
         ways->links[n + i] = links[i];
-        ways->latency_s[way] += model_link_class(&topology->links[links[i]], class_bytes)->latency_s;
+        ways->latency_s[way] += ways->late_s[links[i]];
         slowest_s = fmax(slowest_s, ways->s_per_flow[links[i]]);
     }
     ways->alone_s[way] = ways->latency_s[way] + slowest_s;
@@ -87,7 +88,7 @@ static enum ring_status add_way(struct model_ways *ways, struct model_router *ro
     return RING_OK;
 }
 
-static enum ring_status find_ways(struct model_ways *ways, uint64_t class_bytes, struct ring_error *error)
+static enum ring_status find_ways(struct model_ways *ways, struct ring_error *error)
 {
     struct model_router router;
     size_t capacity = 0;
@@ -97,7 +98,7 @@ static enum ring_status find_ways(struct model_ways *ways, uint64_t class_bytes,
         return status;
     for (uint32_t from = 0; from < ways->n && status == RING_OK; from++)
         for (uint32_t to = 0; to < ways->n && status == RING_OK; to++)
-            status = add_way(ways, &router, &capacity, from, to, class_bytes, error);
+            status = add_way(ways, &router, &capacity, from, to, error);
     model_router_fini(&router);
     return status;
 }
@@ -194,29 +195,54 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static enum ring_status fill(struct model_ways *ways, const struct ring_plan *plan, struct ring_error *error)
+/* What links carry and how late, with the faults that are always there. A link that is down is as good as one
+ * with a millionth of its bandwidth: infinite times cannot be compared. */
+static void price_links(struct model_ways *ways, const struct model_place_spec *spec)
 {
-    uint64_t bytes = plan->n_slots > 1 ? ring_plan_slot_bytes(plan, 0, 1) : ring_plan_block_bytes(plan, 0);
+    uint64_t bytes = model_ring_class_bytes(spec->plan);
 
     ways->bytes = (double)bytes;
-    ways->first[0] = 0;
     for (size_t i = 0; i < ways->topology->n_links; i++) {
-        ways->bytes_per_s[i] = model_link_class(&ways->topology->links[i], bytes)->bytes_per_s;
-        ways->s_per_flow[i] = ways->bytes / ways->bytes_per_s[i];
+        const struct model_size_class *price = model_link_class(&ways->topology->links[i], bytes);
+        ways->bytes_per_s[i] = price->bytes_per_s;
+        ways->late_s[i] = price->latency_s;
     }
-    find_groups(ways);
-    enum ring_status status = find_ways(ways, bytes, error);
-    return status == RING_OK ? bound_hop(ways, plan->n_ranks, error) : status;
+    for (size_t f = 0; spec->faults && f < spec->faults->n; f++) {
+        const struct model_fault *fault = &spec->faults->items[f];
+        if (model_fault_of_device(fault) || !model_fault_constant(fault))
+            continue;
+        for (size_t i = 0; i < fault->n_links; i++) {
+            if (fault->kind == MODEL_FAULT_BANDWIDTH)
+                ways->bytes_per_s[fault->links[i]] *= fmax(fault->amount, 1e-6);
+            if (fault->kind == MODEL_FAULT_LATENCY)
+                ways->late_s[fault->links[i]] += fault->amount;
+        }
+    }
+    for (size_t i = 0; i < ways->topology->n_links; i++)
+        ways->s_per_flow[i] = ways->bytes / ways->bytes_per_s[i];
 }
 
-enum ring_status model_ways_init(struct model_ways *ways, const struct model_topology *topology,
-                                 const struct ring_plan *plan, const uint32_t *among,
+static enum ring_status fill(struct model_ways *ways, const struct model_place_spec *spec,
+                             struct ring_error *error)
+{
+    for (uint32_t i = 0; i < ways->n; i++)
+        ways->device[i] = spec->among ? spec->among[i] : i;
+    qsort(ways->device, ways->n, sizeof *ways->device, ascending);
+    ways->first[0] = 0;
+    price_links(ways, spec);
+    find_groups(ways);
+    enum ring_status status = find_ways(ways, error);
+    return status == RING_OK ? bound_hop(ways, spec->plan->n_ranks, error) : status;
+}
+
+enum ring_status model_ways_init(struct model_ways *ways, const struct model_place_spec *spec,
                                  struct ring_error *error)
 {
-    size_t n = among ? plan->n_ranks : topology->n_devices, n_links = topology->n_links + 1;
+    const struct model_topology *topology = spec->topology;
+    size_t n = spec->among ? spec->plan->n_ranks : topology->n_devices, n_links = topology->n_links + 1;
 
     *ways = (struct model_ways){.topology = topology, .n = (uint32_t)n};
-    enum ring_status status = check(topology, plan, n, error);
+    enum ring_status status = check(topology, spec->plan, n, error);
     if (status != RING_OK)
         return status;
     ways->device = malloc(n * sizeof *ways->device);
@@ -224,15 +250,12 @@ enum ring_status model_ways_init(struct model_ways *ways, const struct model_top
     ways->latency_s = calloc(n * n, sizeof *ways->latency_s);
     ways->alone_s = calloc(n * n, sizeof *ways->alone_s);
     ways->bytes_per_s = malloc(n_links * sizeof *ways->bytes_per_s);
+    ways->late_s = malloc(n_links * sizeof *ways->late_s);
     ways->s_per_flow = malloc(n_links * sizeof *ways->s_per_flow);
     ways->group = calloc(n, sizeof *ways->group);
     bool enough = ways->device && ways->first && ways->latency_s && ways->alone_s && ways->bytes_per_s &&
-                  ways->s_per_flow && ways->group;
-    for (uint32_t i = 0; enough && i < n; i++)
-        ways->device[i] = among ? among[i] : i;
-    if (enough)
-        qsort(ways->device, n, sizeof *ways->device, ascending);
-    status = enough ? fill(ways, plan, error) : no_memory(ways, error);
+                  ways->late_s && ways->s_per_flow && ways->group;
+    status = enough ? fill(ways, spec, error) : no_memory(ways, error);
     if (status != RING_OK)
         model_ways_fini(ways);
     return status;

@@ -81,6 +81,7 @@ static enum ring_status time_order(struct tool_order *order, const struct tool_s
         .device_of_rank = order->device_of_rank,
         .compute = scenario.compute,
         .progress = scenario.progress,
+        .faults = &scenario.faults,
     };
     enum ring_status status = model_ring_init(&setup.ring, &spec, error);
     if (status != RING_OK)
@@ -123,6 +124,7 @@ static const struct tool_order *seek(struct tool_places *places, struct model_pl
     show_progress(name, 1);
     model_place_take(place, order->device_of_rank, &order->found);
     places->least_hop_s = order->found.least_hop_s;
+    places->bytes = order->found.bytes;
     return order;
 }
 
@@ -218,10 +220,13 @@ enum ring_status tool_place(const struct tool_options *options, struct ring_erro
     enum ring_status status = tool_setup_open(&setup, options, error);
     if (status != RING_OK)
         return status;
-    places.bytes = (double)(setup.plan.n_slots > 1 ? ring_plan_slot_bytes(&setup.plan, 0, 1)
-                                                   : ring_plan_block_bytes(&setup.plan, 0));
-    status = model_place_open(&place, setup.scenario->topology, &setup.plan,
-                              options->keep_devices ? setup.scenario->placement : NULL, error);
+    const struct model_place_spec spec = {
+        .plan = &setup.plan,
+        .topology = setup.scenario->topology,
+        .faults = &setup.scenario->faults,
+        .among = options->keep_devices ? setup.scenario->placement : NULL,
+    };
+    status = model_place_open(&place, &spec, error);
     if (status == RING_OK)
         status = find_orders(&places, place, error);
     if (status == RING_OK && options->out != NULL)

@@ -44,7 +44,7 @@ static inline struct model_place *open_place(const struct model_topology *topolo
     struct model_place *place;
     struct ring_error error;
 
-    if (model_place_open(&place, topology, plan, NULL, &error) != RING_OK)
+    if (model_place_open(&place, &(struct model_place_spec){plan, topology, NULL, NULL}, &error) != RING_OK)
         fail_msg("%s", error.text);
     return place;
 }

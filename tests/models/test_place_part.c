@@ -96,13 +96,56 @@ static void only_the_devices_that_are_handed_over_are_reordered(void **state)
     (void)state;
     topology_builder_init(&builder);
     topology_builder_nodes(&builder, 2, 4, 1, 300e9, 25e9);
-    assert_int_equal(model_place_open(&place, topology_builder_finish(&builder), &plan, among, NULL),
-                     RING_OK);
+    assert_int_equal(
+        model_place_open(
+            &place, &(struct model_place_spec){&plan, topology_builder_finish(&builder), NULL, among}, NULL),
+        RING_OK);
     assert_int_equal(find(place, MODEL_PLACE_BEST, 1, order).n_orders, 6); /* 3! */
     assert_memory_equal(order, best, sizeof best);
     assert_near(model_place_judge(place, best).worst_hop_s, block_bytes / 25e9);
     assert_near(model_place_judge(place, crossing).worst_hop_s, 2 * block_bytes / 25e9);
     model_place_close(place);
+    topology_builder_fini(&builder);
+}
+
+/* A ring of six cables, both ways; one of them has lost nine tenths of its bandwidth, for ever, the other
+ * direction of it is whole. */
+static void the_best_order_turns_its_back_on_a_link_that_is_broken_for_ever(void **state)
+{
+    static const uint32_t clockwise[6] = {0, 1, 2, 3, 4, 5}, back[6] = {0, 5, 4, 3, 2, 1};
+    struct topology_builder builder;
+    const struct ring_plan plan = make_plan(6);
+    uint32_t vertices[6], order[6], links[1];
+    struct model_place *place;
+
+    (void)state;
+    topology_builder_init(&builder);
+    builder.topology.devices_forward = true;
+    for (uint32_t i = 0; i < 6; i++)
+        vertices[i] = topology_builder_device(&builder, "g%u", i);
+    for (uint32_t i = 0; i < 6; i++) {
+        uint32_t link = topology_builder_link(&builder, vertices[i], vertices[(i + 1) % 6], 10e9, 1e-6);
+        topology_builder_link(&builder, vertices[(i + 1) % 6], vertices[i], 10e9, 1e-6);
+        if (i == 2)
+            links[0] = link;
+    }
+    const struct model_topology *topology = topology_builder_finish(&builder);
+    for (int broken = 0; broken < 3; broken++) {
+        const struct model_fault fault = {.kind = MODEL_FAULT_BANDWIDTH,
+                                          .links = links,
+                                          .n_links = 1,
+                                          .amount = 0.1,
+                                          .from_s = broken == 2 ? 1 : 0, /* for a time only: does not count */
+                                          .to_s = (double)INFINITY};
+        const struct model_faults faults = {.items = &fault, .n = broken > 0};
+        const struct model_place_spec spec = {&plan, topology, &faults, NULL};
+        assert_int_equal(model_place_open(&place, &spec, NULL), RING_OK);
+        assert_near(model_place_judge(place, clockwise).worst_hop_s,
+                    1e-6 + block_bytes / (broken == 1 ? 1e9 : 10e9));
+        assert_near(find(place, MODEL_PLACE_BEST, 1, order).score.worst_hop_s, 1e-6 + block_bytes / 10e9);
+        assert_memory_equal(order, broken == 1 ? back : clockwise, sizeof order);
+        model_place_close(place);
+    }
     topology_builder_fini(&builder);
 }
 
@@ -116,8 +159,10 @@ static void more_ranks_than_devices_are_refused(void **state)
     (void)state;
     topology_builder_init(&builder);
     topology_builder_star(&builder, 4, 10e9, 0);
-    assert_int_equal(model_place_open(&place, topology_builder_finish(&builder), &plan, NULL, &error),
-                     RING_BAD_INPUT);
+    assert_int_equal(
+        model_place_open(
+            &place, &(struct model_place_spec){&plan, topology_builder_finish(&builder), NULL, NULL}, &error),
+        RING_BAD_INPUT);
     assert_string_equal(error.text, "5 ranks on 4 devices: an order is searched for one rank a device");
     assert_null(place);
     topology_builder_fini(&builder);
@@ -130,6 +175,7 @@ int main(void)
         cmocka_unit_test(a_subset_too_large_to_try_is_found_all_the_same),
         cmocka_unit_test(small_rings_have_an_order_too),
         cmocka_unit_test(only_the_devices_that_are_handed_over_are_reordered),
+        cmocka_unit_test(the_best_order_turns_its_back_on_a_link_that_is_broken_for_ever),
         cmocka_unit_test(more_ranks_than_devices_are_refused),
     };
 
