@@ -47,13 +47,18 @@ struct block_kernel {
     bool (*supports)(size_t head_dim); /* on this processor */
     size_t q_tile;                     /* queries that one piece should hold for best speed */
     size_t k_span;                     /* keys that one piece should hold, a multiple of BLOCK_KEY_GROUP */
+    double weight_u; /* largest relative rounding of a weight before it meets its value; 0: as the state's */
     /* scratch is this kernel's working memory, of scratch_bytes(head_dim), 64-byte aligned, the caller's */
     size_t (*scratch_bytes)(size_t head_dim);
     void (*forward)(const struct block_forward *block, void *scratch);
 };
 
-/* All kernels, best first, ended by NULL. */
+/* All kernels that keep the precision of their state, best first, ended by NULL. */
 extern const struct block_kernel *const block_kernels[];
+
+/* Faster ones that do not (weight_u), ended by NULL: "amx", bf16 on matrix units. Only who names one gets it.
+ * The relative Frobenius error of the output stays under 2e-3. */
+extern const struct block_kernel *const block_rough_kernels[];
 
 /* The first kernel that serves dtype and head_dim here, of those with that name: a whole name ("tiled-avx2"),
  * the part before a dash ("tiled", "reference": the best of them), or "auto" or NULL for any. NULL if there

@@ -27,6 +27,10 @@ bool block_tiled_avx512_supports(size_t head_dim);
 bool block_tiled_avx2_supports(size_t head_dim);
 bool block_tiled_portable_supports(size_t head_dim);
 
+/* In block_amx.c. */
+extern const struct block_kernel block_amx_bf16;
+bool block_amx_supports(size_t head_dim);
+
 /* In block_reference.c. */
 extern const struct block_kernel block_reference_fp64, block_reference_fp32, block_reference_bf16;
 

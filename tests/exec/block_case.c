@@ -155,26 +155,38 @@ static double share(double found, double wanted, double bound)
     return isnan(apart) ? INFINITY : apart;
 }
 
-struct block_errors block_case_errors(const struct block_arrays *arrays)
+const struct block_kernel *block_case_kernel(size_t i)
+{
+    size_t n = 0;
+    while (block_kernels[n] != NULL)
+        n++;
+    return i < n ? block_kernels[i] : block_rough_kernels[i - n];
+}
+
+struct block_errors block_case_errors(const struct block_arrays *arrays, const struct block_kernel *kernel)
 {
     const struct block_forward *call = &arrays->call;
     enum ring_dtype state = arrays->state.state;
     double u = state == RING_FP64 ? 0x1p-53 : 0x1p-24, root = sqrt((double)call->head_dim), max_v = 0.0;
     for (size_t i = 0; i < call->k_tokens * call->head_dim; i++)
         max_v = fmax(max_v, fabs(data_load(arrays->dtype, call->v, i)));
-    struct block_errors errors = {0.0, 0.0};
+    struct block_errors errors = {0.0, 0.0, 0.0};
+    double error2 = 0.0, norm2 = 0.0;
     double *wanted = take(call->head_dim * sizeof(double)), lse, t;
     for (size_t row = 0; row < call->q_tokens; row++) {
         size_t n_keys = textbook_row(arrays, row, wanted, &lse, &t);
-        double out_bound = n_keys > 0 ? u * (16.0 + root * t / 2.0) * max_v : 0.0;
+        double out_bound = n_keys > 0 ? (u * (16.0 + root * t / 2.0) + kernel->weight_u) * max_v : 0.0;
         double lse_bound = n_keys > 0 ? u * (16.0 + 2.0 * root * t) : 0.0;
         errors.lse = fmax(errors.lse, share(data_load(state, arrays->lse, row), lse, lse_bound));
         for (size_t i = 0; i < call->head_dim; i++) {
             double found = data_load(state, arrays->out, row * call->head_dim + i);
             errors.out = fmax(errors.out, share(found, wanted[i], out_bound));
+            error2 += (found - wanted[i]) * (found - wanted[i]);
+            norm2 += wanted[i] * wanted[i];
         }
     }
     free(wanted);
+    errors.relative = norm2 > 0.0 ? sqrt(error2 / norm2) : 0.0;
     return errors;
 }
 

@@ -37,12 +37,17 @@ void block_case_run_part(struct block_arrays *arrays, const struct block_kernel 
 void block_case_run(struct block_arrays *arrays, const struct block_kernel *kernel);
 void block_case_finish(struct block_arrays *arrays);
 
-/* Largest |out - textbook| and |lse - textbook|, each as a share of the bound it is held to (verify.h). A row
- * without a visible key counts as wrong (infinite) unless it is exactly 0 and -inf. */
+/* Largest |out - textbook| and |lse - textbook|, each as a share of the bound it is held to (verify.h; for
+ * out the kernel's weight_u times the largest value more). A row without a visible key counts as wrong
+ * (infinite) unless it is exactly 0 and -inf. */
 struct block_errors {
     double out, lse;
+    double relative; /* Frobenius norm of out - textbook, relative to the textbook's */
 };
-struct block_errors block_case_errors(const struct block_arrays *arrays);
+struct block_errors block_case_errors(const struct block_arrays *arrays, const struct block_kernel *kernel);
+
+/* The i-th kernel of all, those that are only had by name included; NULL behind the last. */
+const struct block_kernel *block_case_kernel(size_t i);
 
 /* Fails the test unless both states have the same bits in every row. */
 void block_case_assert_same_bits(const struct block_arrays *a, const struct block_arrays *b);

@@ -14,14 +14,14 @@
 /* The bounds hold for a group of sizes and masks on every kernel that serves them. */
 static void assert_within_bounds(const struct block_case *given)
 {
-    for (size_t i = 0; block_kernels[i] != NULL; i++) {
-        const struct block_kernel *kernel = block_kernels[i];
+    for (size_t i = 0; block_case_kernel(i) != NULL; i++) {
+        const struct block_kernel *kernel = block_case_kernel(i);
         if (!kernel->supports(given->head_dim))
             continue;
         struct block_arrays arrays;
         block_case_open(&arrays, given, kernel->dtype, kernel->state);
         block_case_run(&arrays, kernel);
-        struct block_errors errors = block_case_errors(&arrays);
+        struct block_errors errors = block_case_errors(&arrays, kernel);
         if (!(errors.out <= 1.0 && errors.lse <= 1.0))
             print_error(
                 "%s %s, %zu queries, %zu keys, head_dim %zu, causal %d: out %.2f, lse %.2f of the bounds\n",
@@ -35,8 +35,10 @@ static void assert_within_bounds(const struct block_case *given)
 static void logits_0_and_ln_3_weigh_a_quarter_and_three_quarters(void **state)
 {
     (void)state;
-    for (size_t i = 0; block_kernels[i] != NULL; i++) {
-        const struct block_kernel *kernel = block_kernels[i];
+    for (size_t i = 0; block_case_kernel(i) != NULL; i++) {
+        const struct block_kernel *kernel = block_case_kernel(i);
+        if (!kernel->supports(8))
+            continue;
         struct block_arrays arrays;
         block_case_open(&arrays, &(struct block_case){.q_tokens = 1, .k_tokens = 2, .head_dim = 8},
                         kernel->dtype, kernel->state);
@@ -52,7 +54,8 @@ static void logits_0_and_ln_3_weigh_a_quarter_and_three_quarters(void **state)
         block_case_run(&arrays, kernel);
         /* 4 / 4 + 3 / 4 * 8 dim = 1 + 6 dim; lse = ln (1 + 3) */
         for (size_t dim = 0; dim < 8; dim++)
-            assert_true(fabs(data_load(kernel->state, arrays.out, dim) - (1.0 + 6.0 * (double)dim)) < 1e-5);
+            assert_true(fabs(data_load(kernel->state, arrays.out, dim) - (1.0 + 6.0 * (double)dim)) <
+                        1e-5 + kernel->weight_u * 8.0 * (double)(dim + 1));
         assert_true(fabs(data_load(kernel->state, arrays.lse, 0) - log(4.0)) < 1e-6);
         block_case_close(&arrays);
     }
@@ -123,8 +126,10 @@ static void causal_masks_of_every_layout_agree_with_the_textbook(void **state)
 static void rows_whose_keys_are_all_masked_stay_empty(void **state)
 {
     (void)state;
-    for (size_t i = 0; block_kernels[i] != NULL; i++) {
-        const struct block_kernel *kernel = block_kernels[i];
+    for (size_t i = 0; block_case_kernel(i) != NULL; i++) {
+        const struct block_kernel *kernel = block_case_kernel(i);
+        if (!kernel->supports(8))
+            continue;
         struct block_arrays arrays;
         /* queries 0..99, keys from 50 on: rows 0..49 see nothing */
         block_case_open(&arrays,
@@ -141,7 +146,7 @@ static void rows_whose_keys_are_all_masked_stay_empty(void **state)
                 assert_true(data_load(kernel->state, arrays.out, row * 16 + dim) == 0.0);
             }
         }
-        struct block_errors errors = block_case_errors(&arrays);
+        struct block_errors errors = block_case_errors(&arrays, kernel);
         assert_true(errors.out <= 1.0 && errors.lse <= 1.0);
         block_case_close(&arrays);
     }
@@ -162,8 +167,10 @@ static void logits_of_ten_thousand_neither_overflow_nor_leave_the_bounds(void **
 static void a_query_that_is_not_a_number_shows_in_its_own_row_alone(void **state)
 {
     (void)state;
-    for (size_t i = 0; block_kernels[i] != NULL; i++) {
-        const struct block_kernel *kernel = block_kernels[i];
+    for (size_t i = 0; block_case_kernel(i) != NULL; i++) {
+        const struct block_kernel *kernel = block_case_kernel(i);
+        if (!kernel->supports(8))
+            continue;
         struct block_arrays arrays;
         block_case_open(&arrays, &(struct block_case){.q_tokens = 20, .k_tokens = 140, .head_dim = 8},
                         kernel->dtype, kernel->state);
@@ -181,8 +188,10 @@ static void a_query_that_is_not_a_number_shows_in_its_own_row_alone(void **state
 static void no_keys_and_no_queries_change_nothing(void **state)
 {
     (void)state;
-    for (size_t i = 0; block_kernels[i] != NULL; i++) {
-        const struct block_kernel *kernel = block_kernels[i];
+    for (size_t i = 0; block_case_kernel(i) != NULL; i++) {
+        const struct block_kernel *kernel = block_case_kernel(i);
+        if (!kernel->supports(8))
+            continue;
         struct block_arrays arrays;
         block_case_open(&arrays, &(struct block_case){.q_tokens = 3, .k_tokens = 3, .head_dim = 8},
                         kernel->dtype, kernel->state);
@@ -191,6 +200,36 @@ static void no_keys_and_no_queries_change_nothing(void **state)
         for (size_t row = 0; row < 3; row++)
             assert_true(data_load(kernel->state, arrays.state.m, row) == -INFINITY);
         block_case_close(&arrays);
+    }
+}
+
+static void rounded_weights_cost_less_than_two_thousandths(void **state)
+{
+    (void)state;
+    for (size_t i = 0; block_rough_kernels[i] != NULL; i++)
+        for (int causal = 0; causal < 2; causal++) {
+            const struct block_kernel *kernel = block_rough_kernels[i];
+            struct block_case given = {
+                .q_tokens = 512, .k_tokens = 512, .head_dim = 64, .causal = causal == 1};
+            if (!kernel->supports(given.head_dim))
+                continue;
+            struct block_arrays arrays;
+            block_case_open(&arrays, &given, kernel->dtype, kernel->state);
+            block_case_run(&arrays, kernel);
+            assert_true(block_case_errors(&arrays, kernel).relative < 2e-3);
+            block_case_close(&arrays);
+        }
+}
+
+static void kernels_that_round_more_are_only_found_by_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; block_rough_kernels[i] != NULL; i++) {
+        const struct block_kernel *kernel = block_rough_kernels[i];
+        assert_true(kernel->weight_u > 0.0);
+        assert_ptr_equal(block_kernel_find(kernel->name, kernel->dtype, 64),
+                         kernel->supports(64) ? kernel : NULL);
+        assert_true(block_kernel_find("auto", kernel->dtype, 64)->weight_u == 0.0);
     }
 }
 
@@ -223,6 +262,8 @@ int main(void)
         cmocka_unit_test(logits_of_ten_thousand_neither_overflow_nor_leave_the_bounds),
         cmocka_unit_test(a_query_that_is_not_a_number_shows_in_its_own_row_alone),
         cmocka_unit_test(no_keys_and_no_queries_change_nothing),
+        cmocka_unit_test(rounded_weights_cost_less_than_two_thousandths),
+        cmocka_unit_test(kernels_that_round_more_are_only_found_by_name),
         cmocka_unit_test(kernels_are_found_by_name_dtype_and_head_dim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

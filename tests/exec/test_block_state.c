@@ -103,8 +103,10 @@ static void every_order_of_four_partials_two_of_them_empty_agrees_to_4_ulp(void 
 static void merging_parts_of_a_block_gives_the_whole_within_the_bounds(void **state)
 {
     (void)state;
-    for (size_t i = 0; block_kernels[i] != NULL; i++) {
-        const struct block_kernel *kernel = block_kernels[i];
+    for (size_t i = 0; block_case_kernel(i) != NULL; i++) {
+        const struct block_kernel *kernel = block_case_kernel(i);
+        if (!kernel->supports(32))
+            continue;
         struct block_case given = {
             .q_tokens = 60, .k_tokens = 300, .head_dim = 32, .causal = true, .q_first = 100};
         struct block_arrays a, b;
@@ -114,7 +116,7 @@ static void merging_parts_of_a_block_gives_the_whole_within_the_bounds(void **st
         block_case_run_part(&b, kernel, 0, 60, 130, 300); /* hidden from the first 30 rows */
         block_state_merge(&a.state, &b.state);
         block_case_finish(&a);
-        struct block_errors errors = block_case_errors(&a);
+        struct block_errors errors = block_case_errors(&a, kernel);
         assert_true(errors.out <= 1.0 && errors.lse <= 1.0);
         block_case_close(&a);
         block_case_close(&b);

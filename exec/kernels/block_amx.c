@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bf16 kernel on matrix units (Intel AMX, TDPBF16PS): bf16 inputs, fp32 scores, sums and state, and
+ * probabilities rounded to bf16 for the second product, as accelerators do. What is lost by that is about
+ * 2^-9 of each probability; the fp32 arithmetic of block_tiled.c on the same inputs loses nothing.
+ *
+ * A matrix instruction multiplies a tile of 16 rows x 32 numbers with one of 32 numbers x 16 columns, whose
+ * rows hold pairs: C[row][column] += sum over pairs of A[row][pair] . B[pair][column]. Queries are the
+ * columns throughout, so that softmax is vertical, and what it leaves, pairs of keys' probabilities side by
+ * side, is the next B:
+ *
+ *     S^T[key][query] = K[key][dim] Q^T[dim][query]      A = K as it lies, B = Q transposed by pairs, once a
+ * call O^T[dim][query] += V^T[dim][key] P^T[key][query]   A = V transposed, once a group for all queries of
+ * the call
+ *
+ * Tiles of one operand lie one after the other, 1 KiB each. head_dim is filled up with zeros to a multiple of
+ * 32, and keys and queries to whole tiles. */
+#include <string.h>
+
+#include "exec/kernels/block.h"
+#include "exec/kernels/block_objects.h"
+#include "exec/kernels/block_vector.h"
+
+enum {
+    ROWS_A_TILE = 16,
+    STEP = 32,         /* numbers that one instruction sums up: keys or dims */
+    TILE_FLOATS = 256, /* 1 KiB, whatever is in it */
+    UNIT = 2 * LANES,  /* queries that are worked on at a time: two tiles by two are the accumulators */
+    N_UNITS = 16,      /* that pass over a group of keys while it lies in the caches */
+    N_QUERIES = N_UNITS * UNIT
+};
+
+/* The working memory of one call; every array starts on a vector's boundary. padded is head_dim in whole
+ * STEPs. */
+struct work {
+    float scores[2][BLOCK_KEY_GROUP][LANES];         /* of the unit in hand */
+    uint32_t weights[2][BLOCK_KEY_GROUP / 2][LANES]; /* their exponentials, pairs of keys */
+    float shrink[UNIT];                              /* what the old state is multiplied by */
+    int32_t limits[UNIT]; /* keys of the group in hand that each query sees; ascends */
+    float m[N_QUERIES], l[N_QUERIES];
+    uint64_t visible[N_QUERIES]; /* keys of the whole block that each query sees; ascends */
+    size_t padded;
+    float *q;    /* [N_QUERIES / LANES][padded / STEP] tiles */
+    float *k;    /* [BLOCK_KEY_GROUP / 16][padded / STEP] tiles */
+    float *v;    /* [padded / 16][BLOCK_KEY_GROUP / STEP] tiles */
+    float *o;    /* [N_QUERIES / LANES][padded][LANES] */
+    float *rows; /* [BLOCK_KEY_GROUP / 2][padded], on the way */
+};
+
+static size_t pad(size_t head_dim)
+{
+    return (head_dim + STEP - 1) / STEP * STEP;
+}
+
+static size_t scratch_bytes(size_t head_dim)
+{
+    return sizeof(struct work) + 64 +
+           sizeof(float) * pad(head_dim) * (N_QUERIES / 2 + N_QUERIES + 3 * BLOCK_KEY_GROUP / 2);
+}
+
+static struct work *lay_out(void *scratch, size_t head_dim)
+{
+    struct work *work = scratch;
+    work->padded = pad(head_dim);
+    work->q = (float *)((char *)scratch + (sizeof(*work) + 63) / 64 * 64);
+    work->k = work->q + work->padded * N_QUERIES / 2;
+    work->v = work->k + work->padded * BLOCK_KEY_GROUP / 2;
+    work->o = work->v + work->padded * BLOCK_KEY_GROUP / 2;
+    work->rows = work->o + work->padded * N_QUERIES;
+    return work;
+}
+
+/* Memory that matrix instructions read is written before, and what they write is read after. */
+#define SETTLE() __asm__ volatile("" ::: "memory")
+
+static void configure(void)
+{
+    struct {
+        uint8_t palette, start, reserved[14];
+        uint16_t bytes_a_row[16];
+        uint8_t rows[16];
+    } tiles = {.palette = 1};
+    for (int i = 0; i < 8; i++) {
+        tiles.bytes_a_row[i] = 64;
+        tiles.rows[i] = ROWS_A_TILE;
+    }
+    SETTLE();
+    _tile_loadconfig(&tiles);
+}
+
+/* Accumulators 0 .. 3 += the two tiles from a and a + a_next on, times those from b and b + b_next on,
+ * n_steps of them each one after the other. */
+INLINE void multiply(const float *a, size_t a_next, const float *b, size_t b_next, size_t n_steps)
+{
+    for (size_t step = 0; step < n_steps; step++, a += TILE_FLOATS, b += TILE_FLOATS) {
+        _tile_loadd(4, a, 64);
+        _tile_loadd(6, b, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(7, b + b_next, 64);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_loadd(5, a + a_next, 64);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+}
+
+/* Scores of a unit's queries and the group's first n_keys keys, a multiple of STEP. */
+static void score(struct work *work, const float *q, size_t n_keys)
+{
+    size_t n_steps = work->padded / STEP, next = n_steps * TILE_FLOATS;
+    for (size_t key = 0; key < n_keys; key += 2 * ROWS_A_TILE) {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+        multiply(work->k + key / ROWS_A_TILE * next, next, q, next, n_steps);
+        _tile_stored(0, work->scores[0][key], 64);
+        _tile_stored(1, work->scores[1][key], 64);
+        _tile_stored(2, work->scores[0][key + ROWS_A_TILE], 64);
+        _tile_stored(3, work->scores[1][key + ROWS_A_TILE], 64);
+    }
+}
+
+/* O^T += V^T P^T of a unit. */
+static void gather(struct work *work, float *o, size_t n_keys)
+{
+    size_t v_next = BLOCK_KEY_GROUP / STEP * TILE_FLOATS, o_next = work->padded * LANES;
+    const float *weights = (const float *)work->weights[0][0];
+    for (size_t dim = 0; dim < work->padded; dim += 2 * ROWS_A_TILE, o += 2 * TILE_FLOATS) {
+        _tile_loadd(0, o, 64);
+        _tile_loadd(1, o + o_next, 64);
+        _tile_loadd(2, o + TILE_FLOATS, 64);
+        _tile_loadd(3, o + TILE_FLOATS + o_next, 64);
+        multiply(work->v + dim / ROWS_A_TILE * v_next, v_next, weights, BLOCK_KEY_GROUP / 2 * LANES,
+                 n_keys / STEP);
+        _tile_stored(0, o, 64);
+        _tile_stored(1, o + o_next, 64);
+        _tile_stored(2, o + TILE_FLOATS, 64);
+        _tile_stored(3, o + TILE_FLOATS + o_next, 64);
+    }
+}
+
+/* Two numbers a lane, rounded to bf16 (halves go up). */
+INLINE vec_bits pair(vec low, vec high)
+{
+    return ((vec_bits)low + 0x8000u) >> 16 | (((vec_bits)high + 0x8000u) & 0xffff0000u);
+}
+
+/* Scores of one vector of queries become weights against the new maximum; m and l move on, shrink is what O
+ * still has to be scaled by. As soften in block_tile.h, but that the scores still lack their scale. */
+INLINE void soften(struct work *work, size_t vector, float *m, float *l, float scale, size_t n_keys)
+{
+    const vec log2_e = vec_splat(1.44269504f), least = vec_splat(-1e30f), factor = vec_splat(scale) * log2_e;
+    float(*scores)[LANES] = work->scores[vector];
+    const int32_t *limits = &work->limits[vector * LANES];
+    for (size_t key = (size_t)limits[0]; key < n_keys; key++)
+        vec_store(scores[key], vec_keep_below(vec_load(scores[key]), (int32_t)key, limits));
+    vec old = vec_load(m), top[4];
+    for (size_t i = 0; i < 4; i++)
+        top[i] = vec_splat(-__builtin_inff());
+    for (size_t key = 0; key < n_keys; key += 4)
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 4; i++)
+            top[i] = vec_max(vec_load(scores[key + i]), top[i]);
+    top[0] = vec_max(vec_max(vec_max(top[0], top[1]), vec_max(top[2], top[3])) * vec_splat(scale), old);
+    vec_store(m, top[0]);
+    vec base = vec_max(top[0], least) * log2_e, minus_base = -base;
+    vec shrink = vec_exp2(vec_max(old, least) * log2_e - base);
+    vec_store(&work->shrink[vector * LANES], shrink);
+    vec sum[2] = {vec_splat(0.0f), vec_splat(0.0f)};
+    for (size_t key = 0; key < n_keys; key += 4)
+#pragma GCC unroll 2
+        for (size_t i = 0; i < 4; i += 2) {
+            vec low = vec_exp2(vec_fma(vec_load(scores[key + i]), factor, minus_base));
+            vec high = vec_exp2(vec_fma(vec_load(scores[key + i + 1]), factor, minus_base));
+            *(vec_bits *)work->weights[vector][(key + i) / 2] = pair(low, high);
+            sum[0] += low;
+            sum[1] += high;
+        }
+    vec_store(l, vec_fma(vec_load(l), shrink, sum[0] + sum[1]));
+}
+
+/* O^T * shrink, of one vector of queries; nothing to do while no maximum moves, as it is for most groups. */
+INLINE void rescale(const struct work *work, float *o, size_t vector)
+{
+    vec shrink = vec_load(&work->shrink[vector * LANES]);
+    if (_mm512_cmp_ps_mask(shrink, vec_splat(1.0f), _CMP_NEQ_UQ) == 0)
+        return;
+    for (size_t dim = 0; dim < work->padded; dim++)
+        vec_store(o + dim * LANES, vec_load(o + dim * LANES) * shrink);
+}
+
+/* A unit of queries against what it sees of the group that begins at key first. */
+static void attend(struct work *work, size_t unit, float scale, size_t first, size_t n_keys)
+{
+    const uint64_t *visible = work->visible + unit * UNIT;
+    if (visible[UNIT - 1] <= first)
+        return;
+    for (size_t i = 0; i < UNIT; i++) {
+        size_t limit = visible[i] > first ? visible[i] - first : 0;
+        work->limits[i] = (int32_t)(limit < n_keys ? limit : n_keys);
+    }
+    size_t seen = ((size_t)work->limits[UNIT - 1] + STEP - 1) / STEP * STEP;
+    float *o = work->o + unit * UNIT * work->padded;
+    score(work, work->q + unit * UNIT * work->padded / 2, seen);
+    SETTLE();
+    for (size_t vector = 0; vector < 2; vector++) {
+        size_t at = unit * UNIT + vector * LANES;
+        soften(work, vector, work->m + at, work->l + at, scale, seen);
+        rescale(work, o + vector * work->padded * LANES, vector);
+    }
+    SETTLE();
+    gather(work, o, seen);
+}
+
+/* n_rows rows of a dense bf16 array to rows of padded numbers, with zeros behind and below, n_padded in all.
+ */
+static void load_rows(const struct work *work, uint16_t *to, const uint16_t *from, size_t n_rows,
+                      size_t n_padded, size_t head_dim)
+{
+    for (size_t row = 0; row < n_rows; row++, to += work->padded) {
+        memcpy(to, from + row * head_dim, head_dim * sizeof(uint16_t));
+        memset(to + head_dim, 0, (work->padded - head_dim) * sizeof(uint16_t));
+    }
+    memset(to, 0, (n_padded - n_rows) * work->padded * sizeof(uint16_t));
+}
+
+/* Q of one vector of queries: pairs of dims are the rows of its tiles. */
+static void load_q(struct work *work, size_t vector, const uint16_t *from, size_t n_rows, size_t head_dim)
+{
+    float *to = work->q + vector * LANES * work->padded / 2;
+    load_rows(work, (uint16_t *)work->rows, from, n_rows, LANES, head_dim);
+    for (size_t pair_of_dims = 0; pair_of_dims < work->padded / 2; pair_of_dims += 4) {
+        vec x[4];
+        vec_transpose_load(x, work->rows + pair_of_dims, work->padded / 2);
+        for (size_t i = 0; i < 4; i++)
+            vec_store(to + (pair_of_dims + i) * LANES, x[i]);
+    }
+}
+
+/* K of a group: rows cut into tiles. */
+static void load_k(struct work *work, const uint16_t *from, size_t n_keys, size_t head_dim)
+{
+    size_t n_steps = work->padded / STEP;
+    for (size_t key = 0; key < BLOCK_KEY_GROUP; key++)
+        for (size_t step = 0; step < n_steps; step++) {
+            float *to =
+                work->k + (key / ROWS_A_TILE * n_steps + step) * TILE_FLOATS + key % ROWS_A_TILE * LANES;
+            size_t left = key < n_keys ? head_dim - step * STEP : 0, n = left < STEP ? left : STEP;
+            if (n == STEP) {
+                vec_store(to,
+                          vec_load_loose((const float *)(const void *)(from + key * head_dim + step * STEP)));
+                continue;
+            }
+            memset(to, 0, STEP * sizeof(uint16_t));
+            if (n > 0)
+                memcpy(to, from + key * head_dim + step * STEP, n * sizeof(uint16_t));
+        }
+}
+
+/* Sixteen neighbours of two keys, side by side. */
+INLINE vec_bits interleave(const uint16_t *even, const uint16_t *odd)
+{
+    __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)even));
+    __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)odd));
+    return (vec_bits)low | (vec_bits)high << 16;
+}
+
+/* V of a group: pairs of keys, transposed. */
+static void load_v(struct work *work, const uint16_t *from, size_t n_keys, size_t head_dim)
+{
+    uint32_t *pairs = (uint32_t *)work->rows;
+    static const uint16_t zeros[BLOCK_TILED_MAX_HEAD_DIM];
+    size_t whole = head_dim / LANES * LANES;
+    for (size_t key = 0; key < BLOCK_KEY_GROUP; key += 2, pairs += work->padded) {
+        const uint16_t *even = key < n_keys ? from + key * head_dim : zeros,
+                       *odd = key + 1 < n_keys ? from + (key + 1) * head_dim : zeros;
+        for (size_t dim = 0; dim < whole; dim += LANES)
+            *(vec_bits *)(pairs + dim) = interleave(even + dim, odd + dim);
+        for (size_t dim = whole; dim < work->padded; dim++)
+            pairs[dim] = dim < head_dim ? even[dim] | (uint32_t)odd[dim] << 16 : 0;
+    }
+    for (size_t key = 0; key < BLOCK_KEY_GROUP; key += STEP)
+        for (size_t dim = 0; dim < work->padded; dim += 4) {
+            vec x[4];
+            vec_transpose_load(x, work->rows + key / 2 * work->padded + dim, work->padded);
+            for (size_t i = 0; i < 4; i++)
+                vec_store(work->v +
+                              (dim / ROWS_A_TILE * (BLOCK_KEY_GROUP / STEP) + key / STEP) * TILE_FLOATS +
+                              (dim % ROWS_A_TILE + i) * LANES,
+                          x[i]);
+        }
+}
+
+/* O of one vector of queries, transposed; rows of zeros behind. */
+static void load_o(struct work *work, size_t vector, const float *from, size_t n_rows, size_t head_dim)
+{
+    float *to = work->o + vector * LANES * work->padded;
+    if (n_rows < LANES) {
+        memcpy(work->rows, from, n_rows * head_dim * sizeof(float));
+        memset(work->rows + n_rows * head_dim, 0, (LANES - n_rows) * head_dim * sizeof(float));
+        from = work->rows;
+    }
+    for (size_t dim = 0; dim < head_dim; dim += 4) {
+        vec x[4];
+        vec_transpose_load(x, from + dim, head_dim);
+        for (size_t i = 0; i < 4; i++)
+            vec_store(to + (dim + i) * LANES, x[i]);
+    }
+    memset(to + head_dim * LANES, 0, (work->padded - head_dim) * LANES * sizeof(float));
+}
+
+static void store_o(const struct work *work, size_t vector, float *to, size_t n_rows, size_t head_dim)
+{
+    const float *from = work->o + vector * LANES * work->padded;
+    for (size_t dim = 0; dim < head_dim; dim += LANES)
+        for (size_t row = 0; row < n_rows; row += 4) {
+            vec x[4];
+            vec_transpose_load(x, from + dim * LANES + row, LANES);
+            for (size_t i = 0; i < 4 && row + i < n_rows; i++) {
+                float *at = to + (row + i) * head_dim + dim;
+                if (dim + LANES <= head_dim)
+                    vec_store_loose(at, x[i]);
+                else
+                    vec_store_8(at, x[i]);
+            }
+        }
+}
+
+/* How many of the ascending positions are <= limit, given that the first `from` are. */
+static size_t count_up_to(const uint64_t *positions, size_t from, size_t n, uint64_t limit)
+{
+    while (from < n) {
+        size_t middle = from + (n - from) / 2;
+        if (positions[middle] <= limit)
+            from = middle + 1;
+        else
+            n = middle;
+    }
+    return from;
+}
+
+/* Brings queries first .. first + n_queries into place: Q, the state, and how many keys each sees. Empty
+ * places see what the last query sees, so that they never make a unit look masked. */
+static void load_queries(struct work *work, const struct block_forward *block, size_t first, size_t n_queries)
+{
+    size_t d = block->head_dim, seen = block->causal ? 0 : block->k_tokens,
+           n_used = (n_queries + UNIT - 1) / UNIT * UNIT;
+    for (size_t i = 0; i < n_used; i++) {
+        bool real = i < n_queries;
+        if (real && block->causal)
+            seen = count_up_to(block->k_position, seen, block->k_tokens, block->q_position[first + i]);
+        work->visible[i] = seen;
+        work->m[i] = real ? ((const float *)block->m)[first + i] : -__builtin_inff();
+        work->l[i] = real ? ((const float *)block->l)[first + i] : 0.0f;
+    }
+    for (size_t at = 0; at < n_used; at += LANES) {
+        size_t left = n_queries > at ? n_queries - at : 0, n = left < LANES ? left : LANES;
+        load_q(work, at / LANES, (const uint16_t *)block->q + (first + at) * d, n, d);
+        load_o(work, at / LANES, (const float *)block->o + (first + at) * d, n, d);
+    }
+}
+
+static void store_queries(const struct work *work, const struct block_forward *block, size_t first,
+                          size_t n_queries)
+{
+    memcpy((float *)block->m + first, work->m, n_queries * sizeof(float));
+    memcpy((float *)block->l + first, work->l, n_queries * sizeof(float));
+    for (size_t at = 0; at < n_queries; at += LANES)
+        store_o(work, at / LANES, (float *)block->o + (first + at) * block->head_dim,
+                n_queries - at < LANES ? n_queries - at : LANES, block->head_dim);
+}
+
+static void forward(const struct block_forward *block, void *scratch)
+{
+    struct work *work = lay_out(scratch, block->head_dim);
+    size_t d = block->head_dim;
+    unsigned before = vec_begin_flush();
+    configure();
+    for (size_t q = 0; q < block->q_tokens; q += N_QUERIES) {
+        size_t left = block->q_tokens - q, n_queries = left < N_QUERIES ? left : N_QUERIES;
+        size_t n_units = (n_queries + UNIT - 1) / UNIT;
+        load_queries(work, block, q, n_queries);
+        size_t n_seen = work->visible[n_queries - 1];
+        for (size_t k = 0; k < n_seen; k += BLOCK_KEY_GROUP) {
+            size_t n_keys = block->k_tokens - k < BLOCK_KEY_GROUP ? block->k_tokens - k : BLOCK_KEY_GROUP;
+            load_k(work, (const uint16_t *)block->k + k * d, n_keys, d);
+            load_v(work, (const uint16_t *)block->v + k * d, n_keys, d);
+            SETTLE();
+            for (size_t unit = 0; unit < n_units; unit++)
+                attend(work, unit, (float)block->scale, k, n_keys);
+        }
+        SETTLE();
+        store_queries(work, block, q, n_queries);
+    }
+    _tile_release();
+    vec_end_flush(before);
+}
+
+const struct block_kernel block_amx_bf16 = {
+    .name = "amx",
+    .dtype = RING_BF16,
+    .state = RING_FP32,
+    .supports = block_amx_supports,
+    .q_tile = N_QUERIES,
+    .k_span = 8 * BLOCK_KEY_GROUP,
+    .weight_u = 0x1p-8, /* half of a bf16's last place, and the maximum's own rounding */
+    .scratch_bytes = scratch_bytes,
+    .forward = forward,
+};
