@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the host side of this folder shares: one function for each family of kernels, each in its own file so
+ * that they are compiled side by side. Arguments have been checked. Private to this folder. */
+#ifndef CUDA_HOST_CUH
+#define CUDA_HOST_CUH
+
+#include "exec/cuda/kernels/cuda_block.h"
+#include "exec/cuda/kernels/view.cuh"
+
+enum ring_status cuda_launch_forward(enum ring_dtype dtype, uint32_t batch, const struct block_view &view,
+                                     void *stream, struct ring_error *error);
+enum ring_status cuda_launch_backward_keys(enum ring_dtype dtype, uint32_t batch,
+                                           const struct block_view &view, void *stream,
+                                           struct ring_error *error);
+enum ring_status cuda_launch_backward_queries(enum ring_dtype dtype, uint32_t batch,
+                                              const struct block_view &view, void *stream,
+                                              struct ring_error *error);
+enum ring_status cuda_launch_plain_forward(uint32_t batch, const struct block_view &view, void *stream,
+                                           struct ring_error *error);
+enum ring_status cuda_launch_plain_backward(uint32_t batch, const struct block_view &view, void *stream,
+                                            struct ring_error *error);
+
+/* Blocks of threads for n rows, heads and the batch. */
+static inline dim3 grid_of(int n, int rows_a_block, int parts, int heads, uint32_t batch)
+{
+    return dim3((unsigned)((n + rows_a_block - 1) / rows_a_block * parts), (unsigned)heads, batch);
+}
+
+#endif
