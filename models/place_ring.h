@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the placement search share: ways.c knows what every hop could cost, weigh.c judges an
- * order, starts.c makes orders that make sense, place.c searches. Internal to models/place*.c. */
+ * What the files of the placement search share: place_ways.c knows what every hop could cost, place_weigh.c
+ * judges an order, place_starts.c makes orders that make sense, place.c searches. Internal to
+ * models/place*.c. */
 #ifndef MODEL_PLACE_RING_H
 #define MODEL_PLACE_RING_H
 
@@ -70,7 +71,7 @@ int model_score_compare(const struct model_place_score *a, const struct model_pl
 int model_weight_compare(const struct model_weight *a, const struct model_weight *b, enum model_goal goal);
 
 /* Orders to begin with; order is all n devices, the ring's n_ranks first, the others after. Returns false
- * where this one makes no sense here. NEAREST needs the load of the scale. */
+ * where this one makes no sense here. NEXT uses the loads of the scale. */
 #define MODEL_STARTS(X)        X(NATURAL) X(MACHINES) X(SNAKE) X(SCATTERED) X(NEXT) X(SHUFFLED)
 #define MODEL_START_ENUM(name) MODEL_START_##name,
 enum model_start { MODEL_STARTS(MODEL_START_ENUM) MODEL_N_STARTS };
