@@ -188,41 +188,51 @@ static enum ring_status follow(struct machine *machine, uint32_t rank)
     return status;
 }
 
-enum { LISTED_RANKS = 4 };
+enum { LISTED_RANKS = 8 };
 
+/* What a rank that is stuck waits for, as snprintf. */
+static int describe_stuck(struct machine *machine, uint32_t rank, char *text, size_t size)
+{
+    const struct rank_state *state = &machine->ranks[rank];
+    const struct ring_plan_step *step = &machine->steps[rank];
+    bool receiving = state->phase == RECEIVING;
+
+    if (state->next_wait == (receiving ? step->n_await_receives : step->n_await_sends))
+        return snprintf(text, size, "rank %" PRIu32 " never ends computing at hop %" PRIu32, rank,
+                        state->step);
+    uint32_t slot =
+        receiving ? step->await_receive_slots[state->next_wait] : step->await_send_slots[state->next_wait];
+    const struct flow *flow = &machine->flows[receiving ? inbox_of(machine, rank, slot)->hop
+                                                        : *outbox_of(machine, rank, slot) / MAX_PARCELS];
+    return snprintf(text, size, "rank %" PRIu32 " waits %s rank %" PRIu32 " at hop %" PRIu32, rank,
+                    receiving ? "for a block of" : "to be rid of a block for",
+                    receiving ? flow->source : flow->target, state->step);
+}
+
+/* Who is stuck, the earliest hops first: where it began. */
 static enum ring_status deadlock(struct machine *machine)
 {
-    char list[800];
+    char list[700] = "", causes[160];
     size_t used = 0;
-    uint32_t n_stuck = 0;
+    uint32_t n_stuck = 0, n_listed = 0, n_ranks = machine->plan->n_ranks;
 
-    for (uint32_t rank = 0; rank < machine->plan->n_ranks; rank++) {
-        const struct rank_state *state = &machine->ranks[rank];
-        if (state->phase == DONE || n_stuck++ >= LISTED_RANKS)
-            continue;
-        const struct ring_plan_step *step = &machine->steps[rank];
-        bool receiving = state->phase == RECEIVING;
-        if (state->next_wait == (receiving ? step->n_await_receives : step->n_await_sends)) {
-            int n = snprintf(list + used, sizeof list - used,
-                             "%srank %" PRIu32 " never ends computing at hop %" PRIu32, used ? ", " : "",
-                             rank, state->step);
-            used += n > 0 ? (size_t)n : 0;
-            continue;
+    for (uint32_t rank = 0; rank < n_ranks; rank++)
+        n_stuck += machine->ranks[rank].phase != DONE;
+    for (uint32_t step = 0; step < machine->plan->n_steps && n_listed < LISTED_RANKS; step++)
+        for (uint32_t rank = 0; rank < n_ranks && n_listed < LISTED_RANKS; rank++) {
+            const struct rank_state *state = &machine->ranks[rank];
+            if (state->phase == DONE || state->step != step)
+                continue;
+            char one[96];
+            int n = describe_stuck(machine, rank, one, sizeof one);
+            if (n < 0 || used + (size_t)n + 3 > sizeof list)
+                break;
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", one);
+            n_listed++;
         }
-        uint32_t slot = receiving ? step->await_receive_slots[state->next_wait]
-                                  : step->await_send_slots[state->next_wait];
-        const struct flow *flow = &machine->flows[receiving ? inbox_of(machine, rank, slot)->hop
-                                                            : *outbox_of(machine, rank, slot) / MAX_PARCELS];
-        int n = snprintf(list + used, sizeof list - used,
-                         "%srank %" PRIu32 " waits %s rank %" PRIu32 " at hop %" PRIu32, used ? ", " : "",
-                         rank, receiving ? "for a block of" : "to be rid of a block for",
-                         receiving ? flow->source : flow->target, state->step);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    char causes[160];
     model_fault_causes(machine->play->ring, causes, sizeof causes);
     return ring_fail(machine->error, RING_DEADLOCK, "%s%" PRIu32 " ranks wait for ever: %s%s", causes,
-                     n_stuck, list, n_stuck > LISTED_RANKS ? " and so on" : "");
+                     n_stuck, list, n_stuck > n_listed ? " and so on" : "");
 }
 
 enum ring_status model_play_dataflow(struct model_play *play, struct ring_error *error)

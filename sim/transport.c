@@ -192,6 +192,7 @@ static enum ring_status post_compute(struct ring_transport *transport, const str
                               model_ring_task_s(seat->world->play.ring, task));
     errand->next = seat->computations;
     seat->computations = errand;
+    errand->message.step = task->step; /* for messages to people */
     request->handle = errand;
     request->index = COMPUTER;
     errand->begun_s = simgrid_get_clock();

@@ -41,7 +41,8 @@ static int describe_wait(const struct sim_seat *seat, char *text, size_t size)
     const struct ring_message *message = &errand->message;
 
     if (errand->kind == SIM_COMPUTATION)
-        return snprintf(text, size, "rank %" PRIu32 " waits for its computation", seat->rank);
+        return snprintf(text, size, "rank %" PRIu32 " waits for its computation at hop %" PRIu32, seat->rank,
+                        message->step);
     if (errand->hop->target == seat->rank)
         return snprintf(text, size,
                         "rank %" PRIu32 " waits for block %" PRIu32 " from rank %" PRIu32 " at hop %" PRIu32,
@@ -51,20 +52,36 @@ static int describe_wait(const struct sim_seat *seat, char *text, size_t size)
                     seat->rank, errand->hop->target, message->block, message->step);
 }
 
-/* All who wait, as many as one line holds. */
+/* The rank that waits at the earliest hop from (step, rank) on, or n_ranks; moves both on to it. */
+static uint32_t next_waiting(const struct sim_world *world, uint32_t *step, uint32_t rank)
+{
+    const uint32_t n_ranks = world->play.ring->plan->n_ranks;
+    uint32_t found = n_ranks, found_step = UINT32_MAX;
+
+    for (uint32_t i = 0; i < n_ranks; i++) {
+        const struct sim_errand *errand = world->seats[i].awaits;
+        if (!errand || errand->message.step < *step || (errand->message.step == *step && i < rank) ||
+            errand->message.step >= found_step)
+            continue;
+        found = i;
+        found_step = errand->message.step;
+    }
+    *step = found_step;
+    return found;
+}
+
+/* All who wait, as many as one line holds, the earliest hops first: where it began. */
 static void describe_deadlock(const struct sim_world *world, char *line, size_t size)
 {
     const size_t reserve = 32; /* for "; and 4294967295 more" */
     char causes[160];
     model_fault_causes(world->play.ring, causes, sizeof causes);
     size_t length = (size_t)snprintf(line, size, "%snobody can go on: ", causes);
-    uint32_t n_described = 0;
+    uint32_t n_described = 0, step = 0, rank = 0;
 
-    for (uint32_t rank = 0; rank < world->play.ring->plan->n_ranks; rank++) {
+    while ((rank = next_waiting(world, &step, rank)) < world->play.ring->plan->n_ranks) {
         char wait[160];
-        if (!world->seats[rank].awaits)
-            continue;
-        size_t wait_length = (size_t)describe_wait(&world->seats[rank], wait, sizeof wait);
+        size_t wait_length = (size_t)describe_wait(&world->seats[rank++], wait, sizeof wait);
         if (length + wait_length + reserve > size)
             break;
         length += (size_t)snprintf(line + length, size - length, "%s%s", n_described ? "; " : "", wait);

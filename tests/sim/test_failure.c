@@ -79,10 +79,10 @@ static void a_deadlock_that_goes_round_names_everybody(void **state)
 
     (void)state;
     assert_int_equal(play_forgetful(4, 1, 0, &error), RING_DEADLOCK);
-    assert_string_equal(error.text, "nobody can go on: rank 0 waits for block 1 from rank 3 at hop 2; "
+    assert_string_equal(error.text, "nobody can go on: rank 2 waits for block 1 from rank 1 at hop 0; "
                                     "rank 1 waits for rank 2 to take block 0 at hop 1; "
-                                    "rank 2 waits for block 1 from rank 1 at hop 0; "
-                                    "rank 3 waits for block 1 from rank 2 at hop 1");
+                                    "rank 3 waits for block 1 from rank 2 at hop 1; "
+                                    "rank 0 waits for block 1 from rank 3 at hop 2");
 }
 
 static void a_long_list_of_who_waits_ends_with_how_many_more(void **state)
