@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "exec/kernels/block.h"
+#include "exec/kernels/block_mask.h"
 #include "exec/kernels/block_objects.h"
 #include "exec/kernels/block_vector.h"
 
@@ -196,10 +197,7 @@ static void attend(struct work *work, size_t unit, float scale, size_t first, si
     const uint64_t *visible = work->visible + unit * UNIT;
     if (visible[UNIT - 1] <= first)
         return;
-    for (size_t i = 0; i < UNIT; i++) {
-        size_t limit = visible[i] > first ? visible[i] - first : 0;
-        work->limits[i] = (int32_t)(limit < n_keys ? limit : n_keys);
-    }
+    block_find_limits(work->limits, visible, UNIT, first, n_keys);
     size_t seen = ((size_t)work->limits[UNIT - 1] + STEP - 1) / STEP * STEP;
     float *o = work->o + unit * UNIT * work->padded;
     score(work, work->q + unit * UNIT * work->padded / 2, seen);
@@ -327,30 +325,13 @@ static void store_o(const struct work *work, size_t vector, float *to, size_t n_
         }
 }
 
-/* How many of the ascending positions are <= limit, given that the first `from` are. */
-static size_t count_up_to(const uint64_t *positions, size_t from, size_t n, uint64_t limit)
-{
-    while (from < n) {
-        size_t middle = from + (n - from) / 2;
-        if (positions[middle] <= limit)
-            from = middle + 1;
-        else
-            n = middle;
-    }
-    return from;
-}
-
-/* Brings queries first .. first + n_queries into place: Q, the state, and how many keys each sees. Empty
- * places see what the last query sees, so that they never make a unit look masked. */
+/* Brings queries first .. first + n_queries into place: Q, the state, and how many keys each sees. */
 static void load_queries(struct work *work, const struct block_forward *block, size_t first, size_t n_queries)
 {
-    size_t d = block->head_dim, seen = block->causal ? 0 : block->k_tokens,
-           n_used = (n_queries + UNIT - 1) / UNIT * UNIT;
+    size_t d = block->head_dim, n_used = (n_queries + UNIT - 1) / UNIT * UNIT;
+    block_find_visible(work->visible, block, first, n_queries, n_used);
     for (size_t i = 0; i < n_used; i++) {
         bool real = i < n_queries;
-        if (real && block->causal)
-            seen = count_up_to(block->k_position, seen, block->k_tokens, block->q_position[first + i]);
-        work->visible[i] = seen;
         work->m[i] = real ? ((const float *)block->m)[first + i] : -__builtin_inff();
         work->l[i] = real ? ((const float *)block->l)[first + i] : 0.0f;
     }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "exec/kernels/block.h"
+#include "exec/kernels/block_mask.h"
 #include "exec/kernels/block_tile.h"
 
 /* head_dim in whole vectors. */
@@ -81,19 +82,6 @@ INLINE void pack(float *to, const void *from, size_t n_rows, size_t head_dim, fl
     }
 }
 
-/* How many of the ascending positions are <= limit, given that the first `from` are. */
-static size_t count_up_to(const uint64_t *positions, size_t from, size_t n, uint64_t limit)
-{
-    while (from < n) {
-        size_t middle = from + (n - from) / 2;
-        if (positions[middle] <= limit)
-            from = middle + 1;
-        else
-            n = middle;
-    }
-    return from;
-}
-
 /* Brings queries first .. first + n_rows into tile: Q, the state, and how many keys each sees. Empty lanes
  * see what the last query sees, so that they never make a tile look masked. */
 INLINE void tile_load(struct work *work, size_t tile, const struct block_forward *block, size_t first,
@@ -102,12 +90,9 @@ INLINE void tile_load(struct work *work, size_t tile, const struct block_forward
     size_t d = block->head_dim;
     const char *q = (const char *)block->q + first * d * (bf16 ? sizeof(uint16_t) : sizeof(float));
     pack(work->q + tile * WIDTH * d, q, n_rows, d, (float)block->scale, bf16, work->k);
-    size_t seen = block->causal ? 0 : block->k_tokens;
+    block_find_visible(work->visible[tile], block, first, n_rows, WIDTH);
     for (size_t i = 0; i < WIDTH; i++) {
         bool real = i < n_rows;
-        if (real && block->causal)
-            seen = count_up_to(block->k_position, seen, block->k_tokens, block->q_position[first + i]);
-        work->visible[tile][i] = seen;
         work->m[tile][i] = real ? ((const float *)block->m)[first + i] : -__builtin_inff();
         work->l[tile][i] = real ? ((const float *)block->l)[first + i] : 0.0f;
     }
@@ -180,10 +165,7 @@ static void tile_attend(struct work *work, size_t tile, const struct block_forwa
     const uint64_t *visible = work->visible[tile];
     if (visible[WIDTH - 1] <= first)
         return;
-    for (size_t i = 0; i < WIDTH; i++) {
-        size_t limit = visible[i] > first ? visible[i] - first : 0;
-        work->limits[i] = (int32_t)(limit < n_keys ? limit : n_keys);
-    }
+    block_find_limits(work->limits, visible, WIDTH, first, n_keys);
     attend(work, tile, group, (float *)block->o + query * block->head_dim, n_rows, block->head_dim);
 }
 
