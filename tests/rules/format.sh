@@ -19,9 +19,8 @@ if [ -z "$formatter" ]; then
     exit 77
 fi
 
-c_files $code | while read -r file; do
-    "$formatter" --style=file --dry-run -Werror "$file" 2>&1 |
-        sed -n 's|^\([^ :]*:[0-9]*\):.*error: code should be.*|\1: not formatted from here on (clang-format -i)|p' | head -n 1
-done >"$violations"
+c_files $code | xargs -r "$formatter" --style=file --dry-run -Werror 2>&1 |
+    sed -n 's|^\([^ :]*\):\([0-9]*\):.*error: code should be.*|\1 \2|p' |
+    awk '!seen[$1]++ { print $1 ":" $2 ": not formatted from here on (clang-format -i)" }' >"$violations"
 
 verdict 'clang-format has nothing to change'
