@@ -13,7 +13,7 @@ enum { MOST_DEVICES_IN_FULL = 32, MOST_IN_ROW = 24 };
 struct strand {
     uint32_t a, b;
     const struct model_link *link;
-    double both_bytes_per_s;
+    const struct model_link *shared; /* by both directions; NULL: none */
     bool backward;
 };
 
@@ -35,11 +35,15 @@ static const char *short_name(const struct model_vertex *vertex)
     return vertex->node > 0 && dot ? dot + 1 : vertex->name;
 }
 
-static bool linked_to_device(const struct model_topology *topology, uint32_t vertex)
+/* By a link, or over the two vertices in the middle of a limited cable. */
+static bool linked_to_device(const struct model_topology *topology, uint32_t vertex, int most_vertices)
 {
-    for (uint32_t i = topology->out_first[vertex]; i < topology->out_first[vertex + 1]; i++)
-        if (topology->vertices[topology->links[topology->out_links[i]].to].device)
+    for (uint32_t i = topology->out_first[vertex]; i < topology->out_first[vertex + 1]; i++) {
+        uint32_t to = topology->links[topology->out_links[i]].to;
+        if (topology->vertices[to].device || (most_vertices > 0 && is_cable(topology, to) &&
+                                              linked_to_device(topology, to, most_vertices - 1)))
             return true;
+    }
     return false;
 }
 
@@ -51,7 +55,7 @@ static uint32_t row_inside(const struct model_topology *topology, uint32_t v)
     if (vertex->device)
         return 2;
     if (vertex->kind == MODEL_NIC)
-        return linked_to_device(topology, v) ? 3 : 2;
+        return linked_to_device(topology, v, 2) ? 3 : 2;
     return vertex->kind == MODEL_SOCKET ? 0 : 1;
 }
 
@@ -172,13 +176,13 @@ static void add_fabric(struct tool_picture *picture, uint32_t *distance, uint32_
 }
 
 static void add_strand(const struct tool_picture *picture, struct strand *strands, size_t *n, uint32_t from,
-                       uint32_t to, const struct model_link *link, double both)
+                       uint32_t to, const struct model_link *link, const struct model_link *shared)
 {
     uint32_t a = picture->item_of_vertex[from], b = picture->item_of_vertex[to];
 
     if (a == TOOL_NO_ITEM || b == TOOL_NO_ITEM || a == b)
         return;
-    strands[(*n)++] = (struct strand){a < b ? a : b, a < b ? b : a, link, both, a > b};
+    strands[(*n)++] = (struct strand){a < b ? a : b, a < b ? b : a, link, shared, a > b};
 }
 
 /* The link that both directions of a limited cable cross, from its first vertex, or NULL. */
@@ -202,7 +206,7 @@ static void add_limited(const struct tool_picture *picture, struct strand *stran
          shared && i < topology->out_first[shared->to + 1]; i++) {
         uint32_t to = topology->links[topology->out_links[i]].to;
         if (to != link->from)
-            add_strand(picture, strands, n, link->from, to, link, bytes_per_s(shared));
+            add_strand(picture, strands, n, link->from, to, link, shared);
     }
 }
 
@@ -224,7 +228,7 @@ static int compare_strands(const void *left, const void *right)
 static void twist(struct tool_picture *picture, const struct strand *strands, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct model_link *link = strands[i].link;
+        const struct model_link *link = strands[i].link, *shared = strands[i].shared;
         struct tool_line *line = &picture->lines[picture->n_lines];
         if (i == 0 || compare_strands(&strands[i - 1], &strands[i]) != 0) {
             line = &picture->lines[picture->n_lines++];
@@ -233,8 +237,8 @@ static void twist(struct tool_picture *picture, const struct strand *strands, si
                 .b = strands[i].b,
                 .type = link->type,
                 .bytes_per_s = bytes_per_s(link),
-                .latency_s = link->classes[link->n_classes - 1].latency_s,
-                .both_bytes_per_s = strands[i].both_bytes_per_s,
+                .latency_s = (shared ? shared : link)->classes[link->n_classes - 1].latency_s,
+                .both_bytes_per_s = shared ? bytes_per_s(shared) : 0,
             };
         } else {
             line--;
@@ -273,7 +277,7 @@ static void fill(struct tool_picture *picture, struct strand *strands, uint32_t 
         if (is_cable(topology, link->to) && !is_cable(topology, link->from))
             add_limited(picture, strands, &n, link);
         else if (!is_cable(topology, link->from))
-            add_strand(picture, strands, &n, link->from, link->to, link, 0);
+            add_strand(picture, strands, &n, link->from, link->to, link, NULL);
     }
     qsort(strands, n, sizeof *strands, compare_strands);
     twist(picture, strands, n);

@@ -20,6 +20,7 @@ enum {
     MOST_ROWS = 70,
     LABELLED_LINES = 64,
     LABELLED_BOWS = 8,
+    THIN_FROM_LINES = 120,
     HIGHEST_BOW = 90,
 };
 
@@ -187,13 +188,20 @@ static void draw_bow(FILE *file, const struct tool_item *a, const struct tool_it
         draw_label(file, line, (ax + bx) / 2, a->y - up - 3);
 }
 
+static struct tool_svg_style style_of(const struct tool_picture *picture, const struct tool_line *line,
+                                      size_t kind)
+{
+    double width = picture->n_lines < THIN_FROM_LINES ? tool_line_width(line->bytes_per_s) : 0.5;
+
+    return (struct tool_svg_style){NULL, tool_line_colour(kind), width, line->forwards != line->backwards};
+}
+
 static void draw_line(const struct tool_picture *picture, FILE *file, const struct tool_line *line,
                       size_t kind, bool labelled)
 {
     const struct tool_item *a = &picture->items[line->a], *b = &picture->items[line->b];
     const struct tool_item *above = a->row > b->row ? a : b, *below = a->row > b->row ? b : a;
-    struct tool_svg_style style = {NULL, tool_line_colour(kind), tool_line_width(line->bytes_per_s),
-                                   line->forwards != line->backwards};
+    const struct tool_svg_style style = style_of(picture, line, kind);
     double above_x = above->x + above->w / 2, below_x = below->x + below->w / 2;
 
     if (above->w > below->w + 20)
@@ -219,10 +227,8 @@ static void draw_lines(const struct tool_picture *picture, FILE *file, const str
         const struct tool_line *line = &picture->lines[i];
         const struct tool_item *a = &picture->items[line->a], *b = &picture->items[line->b];
         size_t kind = tool_line_kind(line, kinds, n_kinds);
-        struct tool_svg_style style = {NULL, tool_line_colour(kind), tool_line_width(line->bytes_per_s),
-                                       line->forwards != line->backwards};
         if (a->row == b->row)
-            draw_bow(file, a, b, line, style, n_bows <= LABELLED_BOWS);
+            draw_bow(file, a, b, line, style_of(picture, line, kind), n_bows <= LABELLED_BOWS);
         else
             draw_line(picture, file, line, kind,
                       n_straight <= LABELLED_LINES && (line->count > 1 || n_straight <= LABELLED_LINES / 2));
