@@ -72,7 +72,7 @@ static void every_example_of_the_documentation_loads(void **state)
         if (config_check(test_file("docs/example.yaml", at, (size_t)(end - at)), &summary, &error) != RING_OK)
             fail_msg("example %zu: %s", n_examples + 1, error.text);
     }
-    assert_int_equal(n_examples, 5);
+    assert_int_equal(n_examples, 6);
 }
 
 /* Seconds for one message from device a to device b with nothing else on the way. */
