@@ -94,11 +94,9 @@ static void mate_main(int argc, char **argv)
 void sim_faults_let_start(struct sim_world *world, const struct model_hop *hop)
 {
     struct sim_faults *faults = world->faults;
-    bool whole = true;
 
-    for (uint32_t i = 0; faults && i < hop->n_links; i++)
-        whole = whole && faults->share[hop->links[i]] >= 1;
-    if (!faults || whole)
+    /* Links that are whole are held up as well: the weather may be about to change one at this very time. */
+    if (!faults)
         return;
     if (faults->n_starting == faults->capacity) {
         size_t capacity = 2 * faults->capacity + 16;
