@@ -56,7 +56,8 @@ const struct tool_command tool_commands[] = {
         .arguments = "[SCENARIO.yaml]",
         .doc =
             "Run a scenario on real data, under MPI or inside the simulated cluster, and compare each rank's "
-            "output with attention done in one shot in fp64. Exit status 3 if it is out of bounds."
+            "output, and after a backward pass its gradients, with attention done in one shot in fp64. Exit "
+            "status 3 if one is out of bounds."
             "\vExample: ringlab verify --world simgrid --set problem.tokens=2048 --dump tensors",
         .worlds = verifying,
         .takes = SCENARIO | TOOL_TAKES_WORLD | TOOL_TAKES_MPI | TOOL_TAKES_VERIFY,

@@ -132,6 +132,17 @@ static void note_outside(struct tool_result *result, const struct tool_setup *se
     }
 }
 
+/* For so few ranks that the walk over all blocks is no work, and where messages can move beside computing. */
+static void describe_passes(struct tool_result *result, const struct model_ring *ring)
+{
+    bool known = ring->plan->n_ranks <= TOOL_STEPS_RANKS;
+    for (uint32_t i = 0; i < ring->hop_first[ring->plan->n_ranks]; i++)
+        known = known && !ring->hops[i].lazy;
+    for (uint32_t i = 0; i < result->n_passes; i++)
+        result->passes[i].crossover_bytes_per_s =
+            known ? model_ring_crossover(ring, result->passes[i].pass) : (double)NAN;
+}
+
 enum ring_status tool_describe(struct tool_result *result, const struct tool_setup *setup,
                                struct ring_error *error)
 {
@@ -140,6 +151,7 @@ enum ring_status tool_describe(struct tool_result *result, const struct tool_set
         return status;
     result->fit = setup->fit;
     describe_ranks(result, setup);
+    describe_passes(result, &setup->ring);
     result->bound = model_ring_bound(&setup->ring);
     bool modelled = !(setup->scenario->compute.block_s > 0);
     if (modelled && setup->plan.pass != RING_PASS_BACKWARD)

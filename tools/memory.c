@@ -149,11 +149,11 @@ enum ring_status tool_memory_unfit(const struct tool_setup *setup, const char *w
     tool_result_init(result);
     enum ring_status status =
         tool_result_allocate(result, setup->plan.n_ranks, setup->plan.n_steps, false, error);
+    tool_passes_init(result, &setup->plan);
     if (status == RING_OK)
         status = tool_describe(result, setup, error);
     if (status != RING_OK)
         return status;
-    tool_passes_init(result, &setup->plan);
     bool simgrid = strcmp(world, "simgrid") == 0 ||
                    (strcmp(world, "auto") == 0 && !model_recurrence_serves(&setup->ring));
     result->world = simgrid ? "simgrid" : "recurrence";

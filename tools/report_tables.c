@@ -137,7 +137,7 @@ enum ring_status tool_report_ranks(const struct tool_result *result, FILE *file)
 enum ring_status tool_report_passes(const struct tool_result *result, FILE *file)
 {
     double longest_s = 0, sent = 0;
-    char time[48], compute[48], exposed[48], bytes[48];
+    char time[48], compute[48], exposed[48], bytes[48], hides[48];
     struct tool_table table;
     if (result->n_passes < 2)
         return RING_OK;
@@ -150,8 +150,14 @@ enum ring_status tool_report_passes(const struct tool_result *result, FILE *file
     snprintf(compute, sizeof compute, "compute %s", unit.name);
     snprintf(exposed, sizeof exposed, "exposed %s", unit.name);
     snprintf(bytes, sizeof bytes, "sent %s", size.name);
-    const char *headers[] = {"<pass", time, "of forward", compute, exposed, bytes};
-    tool_table_init(&table, 6, headers);
+    double least = 0; /* infinite ones and unknown ones do not choose the unit */
+    for (uint32_t i = 0; i < result->n_passes; i++)
+        if (isfinite(result->passes[i].crossover_bytes_per_s))
+            least = fmax(least, result->passes[i].crossover_bytes_per_s);
+    struct tool_unit rate = tool_unit_for(TOOL_BYTES_PER_S, least);
+    snprintf(hides, sizeof hides, "hides from %s", rate.name);
+    const char *headers[] = {"<pass", time, "of forward", compute, exposed, bytes, hides};
+    tool_table_init(&table, least > 0 ? 7 : 6, headers);
     for (uint32_t i = 0; i < result->n_passes; i++) {
         const struct tool_pass *pass = &result->passes[i];
         tool_table_cell(&table, "%s", ring_pass_names[pass->pass]);
@@ -160,6 +166,11 @@ enum ring_status tool_report_passes(const struct tool_result *result, FILE *file
         tool_table_cell(&table, "%s", tool_figure_in(unit, pass->compute_s, 3).text);
         tool_table_cell(&table, "%s", tool_figure_in(unit, pass->exposed_s, 3).text);
         tool_table_cell(&table, "%s", tool_figure_in(size, pass->bytes_sent, 2).text);
+        if (least > 0)
+            tool_table_cell(&table, "%s",
+                            isfinite(pass->crossover_bytes_per_s)
+                                ? tool_figure_in(rate, pass->crossover_bytes_per_s, 2).text
+                                : "never");
     }
     enum ring_status status = tool_table_print(&table, 2, file);
     tool_table_fini(&table);

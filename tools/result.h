@@ -50,7 +50,10 @@ struct tool_pass {
     double compute_s; /* the longest that one rank computed */
     double
         exposed_s; /* the longest that one rank stood still while a message that it waited for was moving */
-    double bytes_sent; /* by the rank that sends most */
+    double bytes_sent;            /* by the rank that sends most */
+    double crossover_bytes_per_s; /* of every hop, from which on its messages hide behind its blocks; 0:
+                                     nothing moves, infinite: nothing hides its latency, NaN: unknown, or
+                                     nothing hides for want of a free core */
 };
 enum { TOOL_MAX_PASSES = 2 };
 

@@ -129,11 +129,12 @@ static json_t *rank_json(const struct tool_result *result, size_t index)
 static json_t *pass_json(const struct tool_result *result, size_t index)
 {
     const struct tool_pass *pass = &result->passes[index];
-    return json_pack("{ss sI sI so so so so}", "pass", ring_pass_names[pass->pass], "first_step",
+    return json_pack("{ss sI sI so so so so so}", "pass", ring_pass_names[pass->pass], "first_step",
                      (json_int_t)pass->first_step, "n_steps", (json_int_t)pass->n_steps, "time_s",
                      tool_json_number(pass->time_s), "compute_s", tool_json_number(pass->compute_s),
                      "exposed_s", tool_json_number(pass->exposed_s), "bytes_sent",
-                     tool_json_number(pass->bytes_sent));
+                     tool_json_number(pass->bytes_sent), "crossover_bytes_per_s",
+                     tool_json_number(pass->crossover_bytes_per_s));
 }
 
 static json_t *step_json(const struct tool_result *result, size_t index)

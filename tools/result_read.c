@@ -170,6 +170,7 @@ static void read_passes(struct tool_reader *reader, const json_t *root)
             .compute_s = tool_reader_amount(reader, row, "compute_s"),
             .exposed_s = tool_reader_amount(reader, row, "exposed_s"),
             .bytes_sent = tool_reader_amount(reader, row, "bytes_sent"),
+            .crossover_bytes_per_s = tool_reader_number(reader, row, "crossover_bytes_per_s"),
         };
         uint32_t expected = i == 0 ? 0 : result->passes[0].n_steps;
         if (reader->status == RING_OK &&

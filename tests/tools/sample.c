@@ -3,6 +3,7 @@
  * See sample.h. */
 #include "tests/tools/sample.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,8 +46,8 @@ void sample_result(struct tool_result *result)
     result->steps[2] = (struct ring_parts){0, 3.125, 3, 0, 0, 0.125};
     result->steps[3] = (struct ring_parts){3.125, 6.25, 3, 0, 0, 0.125};
     result->time_s = 6.5;
-    result->passes[0] = (struct tool_pass){RING_PASS_FORWARD, 0, 1, 4.5, 3, 1, 1000};
-    result->passes[1] = (struct tool_pass){RING_PASS_BACKWARD, 1, 1, 2, 3, 0, 2000};
+    result->passes[0] = (struct tool_pass){RING_PASS_FORWARD, 0, 1, 4.5, 3, 1, 1000, 5e9};
+    result->passes[1] = (struct tool_pass){RING_PASS_BACKWARD, 1, 1, 2, 3, 0, 2000, (double)INFINITY};
     result->n_passes = 2;
     result->fit = (struct model_fit){.fits = true,
                                      .rank = 1,

@@ -86,6 +86,8 @@ static void what_was_written_is_read(void **state)
     assert_int_equal(result.passes[1].first_step, 1);
     assert_true(result.passes[1].time_s == 2 && result.passes[0].exposed_s == 1);
     assert_true(result.passes[1].bytes_sent == 2000);
+    assert_true(result.passes[0].crossover_bytes_per_s == 5e9);
+    assert_true(isnan(result.passes[1].crossover_bytes_per_s)); /* null */
     assert_true(result.fit.fits);
     assert_int_equal(result.fit.memory.d_q_bytes, 7);
     assert_int_equal(result.fit.memory.total_bytes, 1007);
