@@ -26,6 +26,10 @@ extern "C" {
 #define blockIdx  (fiber_place.block)
 #define gridDim   (fiber_place.grid)
 
+/* A call into libm where the processor at hand has no such instruction; in double the sum is all but exact.
+ */
+#define fmaf(a, b, c) ((float)((double)(a) * (double)(b) + (double)(c)))
+
 struct bf16 {
     uint16_t bits;
 };

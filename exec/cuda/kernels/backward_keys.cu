@@ -19,7 +19,7 @@ static enum ring_status choose(uint32_t batch, const struct block_view &view, vo
                                struct ring_error *error)
 {
     if (view.head_dim <= 64)
-        return run<T, 64, 64, 1, 64>(batch, view, stream, error);
+        return run<T, 64, 64, 1, 32>(batch, view, stream, error);
     if (view.head_dim <= 128)
         return run<T, 128, 128, 1, 32>(batch, view, stream, error);
     return run<T, 256, 128, 1, 32>(batch, view, stream, error);
