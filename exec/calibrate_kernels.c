@@ -135,9 +135,10 @@ static enum ring_status run_rounds(struct exec_calibration *c, struct exec_kerne
     if (status == RING_OK)
         run_round(c, benches, expected_s, expected_s);
     for (c->n_rounds = 0; c->n_rounds < MAX_ROUNDS && status == RING_OK;) {
-        double over = exec_clock_s() - begun_s > seconds * (1 - 0.7 / (c->n_rounds + 1.0));
-        status = exec_maximum(c->comm, &c->bound, &over, 1, "all ranks to end a round", error);
-        if (status != RING_OK || (over > 0 && c->n_rounds >= MIN_ROUNDS))
+        double spent = (exec_clock_s() - begun_s) / seconds;
+        status = exec_maximum(c->comm, &c->bound, &spent, 1, "all ranks to end a round", error);
+        bool over = spent > 1 - 0.7 / (c->n_rounds + 1.0);
+        if (status != RING_OK || (over && c->n_rounds >= MIN_ROUNDS) || (spent > 1 && c->n_rounds > 0))
             break;
         exec_calibrate_progress(c, "kernels, round %u", c->n_rounds + 1);
         struct exec_block_time round = run_round(c, benches, expected_s, samples + c->n_rounds * per_round);

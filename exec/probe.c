@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-enum { PROBE_TOKENS = 1024, COLD_BLOCKS = 3, MAX_BLOCKS = 64 };
-#define LOOK_S 10e-3
+enum { PROBE_TOKENS = 2048, COLD_BLOCKS = 1, MAX_BLOCKS = 64 };
+#define LOOK_S 15e-3
 
 enum ring_status exec_probe_open(struct exec_probe *probe, const struct exec_session *session,
                                  struct ring_error *error)
@@ -49,7 +49,7 @@ enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_ses
     if (status != RING_OK || !(probe->expected_s > 0))
         return status;
     exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false,
-                           COLD_BLOCKS); /* the first are slower */
+                           COLD_BLOCKS); /* into caches that others filled */
     *drift =
         exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false, probe->n_blocks).wall_s /
         probe->expected_s;
