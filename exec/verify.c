@@ -146,6 +146,13 @@ static enum ring_status run(struct exec_session *session, const struct exec_veri
     if (status != RING_OK)
         return status;
     own.bytes_sent = exec_transport_bytes_sent(session->transport);
+    uint64_t planned = ring_plan_bytes_sent(&session->plan, (uint32_t)session->rank);
+    if (own.bytes_sent != planned)
+        status = ring_fail(error, RING_WORLD, "rank %d sent %" PRIu64 " bytes, its plan says %" PRIu64,
+                           session->rank, own.bytes_sent, planned);
+    status = exec_agree_when_done(session->comm, &session->bound, status, error);
+    if (status != RING_OK)
+        return status;
     attention_finish(session->attention, out, lse);
     exec_progress(session, "comparing with the fp64 single shot");
     status = check_rows(session, spec->max_rows, &results, &own.rows, error);

@@ -11,6 +11,7 @@
 #include "exec/kernels/attention.h"
 #include "exec/kernels/data.h"
 #include "sim/sim.h"
+#include "tools/passes.h"
 #include "tools/verify.h"
 
 /* What one rank has. */
@@ -213,6 +214,35 @@ static enum ring_status dump_crew(const struct crew *crew, const char *folder, s
     return status;
 }
 
+/* Runs it, and holds what each rank sent to the plan. */
+static enum ring_status simulate(const struct tool_setup *setup, const struct crew *crew,
+                                 struct ring_error *error)
+{
+    uint32_t n = setup->plan.n_ranks;
+    struct sim_spec spec = {&setup->ring, crew->memory, crew->compute};
+    double *ends_s = calloc(n, sizeof *ends_s);
+    struct ring_trace *traces = calloc(n, sizeof *traces), all;
+    enum ring_status status = RING_OK;
+    ring_trace_init(&all);
+    if (ends_s == NULL || traces == NULL)
+        status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
+    for (uint32_t i = 0; traces != NULL && i < n; i++)
+        ring_trace_init(&traces[i]);
+    if (status == RING_OK)
+        status = sim_run(&spec, ends_s, traces, error);
+    for (uint32_t i = 0; traces != NULL && i < n; i++) {
+        for (size_t row = 0; row < traces[i].n_rows && status == RING_OK; row++)
+            status = ring_trace_append(&all, &traces[i].rows[row]);
+        ring_trace_fini(&traces[i]);
+    }
+    if (status == RING_OK)
+        status = tool_passes_check(&setup->plan, &all, error);
+    ring_trace_fini(&all);
+    free(traces);
+    free(ends_s);
+    return status;
+}
+
 enum ring_status tool_verify_simulated(const struct tool_setup *setup, uint64_t max_rows, const char *dump,
                                        struct tool_verified *verified, struct ring_error *error)
 {
@@ -220,16 +250,14 @@ enum ring_status tool_verify_simulated(const struct tool_setup *setup, uint64_t 
     uint32_t n = setup->plan.n_ranks;
     bool backward = setup->plan.pass != RING_PASS_FORWARD;
     enum ring_status status = open_crew(&crew, setup, error);
-    double *ends_s = calloc(n, sizeof *ends_s);
     *verified = (struct tool_verified){.n_ranks = n,
                                        .reports = calloc(n, sizeof *verified->reports),
                                        .gradients = backward ? calloc(n, sizeof *verified->gradients) : NULL};
-    bool lacks = ends_s == NULL || verified->reports == NULL || (backward && verified->gradients == NULL);
+    bool lacks = verified->reports == NULL || (backward && verified->gradients == NULL);
     if (status == RING_OK && lacks)
         status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
-    struct sim_spec spec = {&setup->ring, crew.memory, crew.compute};
     if (status == RING_OK)
-        status = sim_run(&spec, ends_s, NULL, error);
+        status = simulate(setup, &crew, error);
     if (status == RING_OK)
         status = judge(&crew, max_rows, verified->reports, error);
     if (status == RING_OK && backward)
@@ -242,7 +270,6 @@ enum ring_status tool_verify_simulated(const struct tool_setup *setup, uint64_t 
         snprintf(verified->detail, sizeof verified->detail, "%s", sim_description());
         verified->state = crew.kernel->state;
     }
-    free(ends_s);
     close_crew(&crew);
     return status;
 }
