@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/compare.h"
+#include "tools/passes.h"
 #include "tools/report.h"
 #include "tools/table.h"
 #include "tools/units.h"
@@ -203,6 +204,24 @@ static void print_drift(const struct tool_result *predicted, const struct tool_r
     tool_report_wrapped(text, 2, file);
 }
 
+/* The ratio of the passes, what stood exposed in each, and what each sent, on both sides. */
+static void print_passes(const struct tool_result *predicted, const struct tool_result *measured,
+                         const struct tool_comparison *comparison, struct sides sides, FILE *file)
+{
+    char text[512];
+    const struct tool_pass *a = predicted->passes, *b = measured->passes;
+    if (comparison->n_passes < 2)
+        return;
+    snprintf(text, sizeof text,
+             "The backward pass takes %.2f x the forward one (%s) and %.2f x (%s). Exposed at most: forward "
+             "%s and "
+             "%s, backward %s and %s. Sent by a rank: forward %s, backward %s.",
+             tool_passes_ratio(predicted), sides.first, tool_passes_ratio(measured), sides.second,
+             TIME(a[0].exposed_s), TIME(b[0].exposed_s), TIME(a[1].exposed_s), TIME(b[1].exposed_s),
+             tool_figure(TOOL_BYTES, b[0].bytes_sent).text, tool_figure(TOOL_BYTES, b[1].bytes_sent).text);
+    tool_report_wrapped(text, 2, file);
+}
+
 static bool has_note(const struct tool_result *result, const char *note)
 {
     for (size_t i = 0; i < result->n_notes; i++)
@@ -253,6 +272,7 @@ enum ring_status tool_compare_print(const struct tool_result *predicted, const s
     tool_compare_sentence(predicted, measured, comparison, sentence, sizeof sentence);
     fputc('\n', file);
     tool_report_wrapped(sentence, 2, file);
+    print_passes(predicted, measured, comparison, sides, file);
     if (measured->n_repeats > 0) {
         struct tool_spread spread = tool_result_spread(measured);
         fprintf(file, "  Measured %zu times: %s to %s, median %s.\n", measured->n_repeats, TIME(spread.min_s),
