@@ -22,11 +22,16 @@ const struct block_gradient_kernel *const block_gradient_kernels[] = {
 
 const struct block_gradient_kernel *block_gradient_find(const struct block_kernel *forward)
 {
-    size_t i = 0;
-    while (block_gradient_kernels[i]->dtype != forward->dtype ||
-           strcmp(block_gradient_kernels[i]->name, forward->name) != 0)
-        i++;
-    return block_gradient_kernels[i];
+    const struct block_gradient_kernel *best = NULL;
+    for (size_t i = 0; block_gradient_kernels[i] != NULL; i++) {
+        const struct block_gradient_kernel *kernel = block_gradient_kernels[i];
+        if (kernel->dtype == forward->dtype && strcmp(kernel->name, forward->name) == 0)
+            return kernel;
+        if (best == NULL && kernel->dtype == forward->dtype && kernel->state == forward->state &&
+            kernel->supports(8))
+            best = kernel;
+    }
+    return best;
 }
 
 /* The upper half of an fp32 number, rounded to nearest even; NaN stays NaN. */

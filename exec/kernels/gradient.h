@@ -57,10 +57,11 @@ struct block_gradient_kernel {
     void (*backward)(const struct block_backward *block, void *scratch);
 };
 
-/* All of them, best first, ended by NULL: one for each forward kernel, of the same name and types. */
+/* All of them, best first, ended by NULL: one for each forward kernel that keeps its state's precision, of
+ * the same name and types. */
 extern const struct block_gradient_kernel *const block_gradient_kernels[];
 
-/* The one that goes with a forward kernel; never NULL. */
+/* The one that goes with a forward kernel, the best of its types where none has its name; never NULL. */
 const struct block_gradient_kernel *block_gradient_find(const struct block_kernel *forward);
 
 /* What a backward pass needs of the forward one, for some rows: lse [rows] = m + ln l, and delta [rows] = the

@@ -26,4 +26,10 @@ void verify_rank(const struct ring_plan *plan, uint32_t rank, const struct oracl
                  enum ring_dtype state, const void *out, const void *lse, uint64_t max_rows,
                  struct verify_report *report);
 
+/* Likewise for a kernel that rounds weights (struct block_kernel): the bound of out is weight_u max|v| more.
+ */
+void verify_rank_rough(const struct ring_plan *plan, uint32_t rank, const struct oracle *oracle,
+                       enum ring_dtype state, const void *out, const void *lse, double weight_u,
+                       uint64_t max_rows, struct verify_report *report);
+
 #endif

@@ -71,6 +71,7 @@ struct rank_results {
     uint64_t n; /* tokens checked of each head */
     enum ring_dtype state, dtype;
     const char *d_q, *d_k, *d_v;
+    double weight_u;
 };
 
 /* The checked queries of one head of the batch; returns T. */
@@ -129,13 +130,13 @@ static void check(const struct rank_results *rank, uint32_t number, bool sample,
     }
     bool narrow = rank->dtype == RING_BF16 || rank->dtype == RING_FP16;
     double hops = narrow ? unit(rank->dtype) * rank->plan->n_ranks : 0.0;
-    report->d_q.bound = unit(rank->state) * (32.0 + 2.0 * t_query);
-    report->d_k.bound = report->d_v.bound = unit(rank->state) * (32.0 + 2.0 * t_key) + hops;
+    report->d_q.bound = unit(rank->state) * (32.0 + 2.0 * t_query) + rank->weight_u;
+    report->d_k.bound = report->d_v.bound = unit(rank->state) * (32.0 + 2.0 * t_key) + hops + rank->weight_u;
 }
 
-void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_gradient *oracle,
-                     enum ring_dtype state, const void *d_q, const void *gradient, uint64_t max_rows,
-                     struct verify_gradient_report *report)
+void verify_gradient_rough(const struct ring_plan *plan, uint32_t rank, struct oracle_gradient *oracle,
+                           enum ring_dtype state, const void *d_q, const void *gradient, double weight_u,
+                           uint64_t max_rows, struct verify_gradient_report *report)
 {
     const struct ring_problem *problem = &plan->problem;
     struct ring_shard shard = ring_layout_shard(&plan->layout, rank);
@@ -153,7 +154,8 @@ void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_
                                    dtype,
                                    d_q,
                                    gradient,
-                                   (const char *)gradient + report->keys_total * d * ring_dtype_bytes(dtype)};
+                                   (const char *)gradient + report->keys_total * d * ring_dtype_bytes(dtype),
+                                   weight_u};
     if (results.n == 1 && shard.tokens > 1)
         results.n = 2;
     check(&results, rank, results.n < shard.tokens, oracle, report);
@@ -161,4 +163,11 @@ void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_
     report->checksum = fnv1a(0xcbf29ce484222325u, d_q, report->rows_total * d * ring_dtype_bytes(state));
     report->checksum =
         fnv1a(report->checksum, gradient, 2 * report->keys_total * d * ring_dtype_bytes(dtype));
+}
+
+void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_gradient *oracle,
+                     enum ring_dtype state, const void *d_q, const void *gradient, uint64_t max_rows,
+                     struct verify_gradient_report *report)
+{
+    verify_gradient_rough(plan, rank, oracle, state, d_q, gradient, 0.0, max_rows, report);
 }
