@@ -228,7 +228,9 @@ static inline double wait_all(const struct sweep *sweep, const struct model_patt
     if (pattern->moves_gradient)
         model_wait_for(&now_s, sweep->gradient[rank].moved_s, sweep->gradient[rank].movable_s, computed_s,
                        parts);
-    double add_s = model_fault_compute_s(sweep->ring, rank, sweep->step, now_s, sweep->add_s[rank]);
+    double add_s = sweep->add_s[rank];
+    if (sweep->ring->faulty)
+        add_s = model_fault_compute_s(sweep->ring, rank, sweep->step, now_s, add_s);
     parts->compute_s += add_s;
     return parts->end_s = now_s + add_s;
 }

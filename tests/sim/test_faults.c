@@ -314,6 +314,12 @@ static void roll_fault(struct model_fault *fault, const struct scene *scene, str
     };
     if (dice_below(dice, 3))
         fault->to_s = fault->from_s + dice_between(dice, step_s / 10, step_s);
+    /* a block and a gradient on a hop that changes are beyond the recurrence */
+    if (scene->plan.pass != RING_PASS_FORWARD && !model_fault_of_device(fault)) {
+        fault->kind = fault->kind == MODEL_FAULT_FLAP ? MODEL_FAULT_BANDWIDTH : fault->kind;
+        fault->from_s = 0;
+        fault->to_s = INFINITY;
+    }
     fault->amount = fault->kind == MODEL_FAULT_SLOW        ? dice_between(dice, 1, 4)
                     : fault->kind == MODEL_FAULT_BANDWIDTH ? dice_between(dice, 0.01, 0.99)
                     : fault->kind == MODEL_FAULT_LATENCY   ? dice_between(dice, 1e-6, step_s / 20)
@@ -342,6 +348,7 @@ static void random_faults_are_the_same_in_the_recurrence(void **state)
         scene_set_block(&scene, n_ranks, 8000000);
         scene.compute.block_s = dice_between(&dice, 1e-4, 1e-2);
         scene.progress = dice_below(&dice, 4) == 0 ? MODEL_PROGRESS_NONE : MODEL_PROGRESS_POLL;
+        scene.spec.pass = dice_below(&dice, 3) ? RING_PASS_FORWARD : (enum ring_pass)dice_below(&dice, 3);
         scene_build(&scene);
         if (model_recurrence(&scene.ring, expected_s, totals, NULL, &error) != RING_OK)
             fail_msg("ring %u: %s", number, error.text);
