@@ -79,8 +79,8 @@ static enum ring_status check_rows(const struct exec_session *session, uint64_t 
 
     if (status != RING_OK)
         return status;
-    verify_rank(&session->plan, (uint32_t)session->rank, oracle, session->kernel->state, results->out,
-                results->lse, max_rows, report);
+    verify_rank_rough(&session->plan, (uint32_t)session->rank, oracle, session->kernel->state, results->out,
+                      results->lse, session->kernel->weight_u, max_rows, report);
     oracle_close(oracle);
     return RING_OK;
 }
@@ -94,8 +94,8 @@ static enum ring_status check_gradients(const struct exec_session *session, uint
 
     if (status != RING_OK)
         return status;
-    verify_gradient(&session->plan, (uint32_t)session->rank, oracle, session->kernel->state, results->d_q,
-                    results->gradient, max_rows, report);
+    verify_gradient_rough(&session->plan, (uint32_t)session->rank, oracle, session->kernel->state,
+                          results->d_q, results->gradient, session->kernel->weight_u, max_rows, report);
     oracle_gradient_close(oracle);
     return RING_OK;
 }

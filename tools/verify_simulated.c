@@ -180,8 +180,8 @@ static enum ring_status judge(struct crew *crew, uint64_t max_rows, struct verif
         struct member *member = &crew->members[rank];
         attention_finish(member->attention, member->outputs.out, member->outputs.lse);
         reports[rank] = (struct verify_report){.rank = rank};
-        verify_rank(crew->plan, rank, oracle, crew->kernel->state, member->outputs.out, member->outputs.lse,
-                    max_rows, &reports[rank]);
+        verify_rank_rough(crew->plan, rank, oracle, crew->kernel->state, member->outputs.out,
+                          member->outputs.lse, crew->kernel->weight_u, max_rows, &reports[rank]);
     }
     oracle_close(oracle);
     return RING_OK;
@@ -194,8 +194,8 @@ static enum ring_status judge_gradients(struct crew *crew, uint64_t max_rows,
     enum ring_status status = oracle_gradient_open(&oracle, &crew->plan->problem, &crew->data, error);
     for (uint32_t rank = 0; status == RING_OK && rank < crew->plan->n_ranks; rank++) {
         const struct tool_outputs *outputs = &crew->members[rank].outputs;
-        verify_gradient(crew->plan, rank, oracle, crew->kernel->state, outputs->d_q, outputs->gradient,
-                        max_rows, &reports[rank]);
+        verify_gradient_rough(crew->plan, rank, oracle, crew->kernel->state, outputs->d_q, outputs->gradient,
+                              crew->kernel->weight_u, max_rows, &reports[rank]);
     }
     oracle_gradient_close(oracle);
     return status;
