@@ -163,9 +163,9 @@ static void add_way(struct config_reader *reader, const struct config_node *node
         *n += n_route;
 }
 
-/* "A -> B", or "A <-> B" for both ways of a cable. */
+/* "A -> B", or "A <-> B" for both ways of a cable. once: of a route only the first link, for what adds up. */
 static void read_link(struct config_reader *reader, const struct config_node *node,
-                      const struct model_topology *topology, struct model_fault *fault)
+                      const struct model_topology *topology, bool once, struct model_fault *fault)
 {
     uint32_t *links = config_keep(reader, 2 * topology->n_links, sizeof *links);
 
@@ -180,9 +180,12 @@ static void read_link(struct config_reader *reader, const struct config_node *no
     }
     uint32_t from = find_end(reader, node, topology, node->text, (size_t)(arrow - node->text) - both);
     uint32_t to = find_end(reader, node, topology, arrow + 2, strlen(arrow + 2));
-    add_way(reader, node, topology, from, to, links, &fault->n_links);
-    if (both)
-        add_way(reader, node, topology, to, from, links, &fault->n_links);
+    for (int way = 0; way < (both ? 2 : 1); way++) {
+        size_t n = fault->n_links;
+        add_way(reader, node, topology, way ? to : from, way ? from : to, links, &fault->n_links);
+        if (once && fault->n_links > n)
+            fault->n_links = n + 1;
+    }
     fault->links = links;
     fault->subject = config_keep_text(reader, node->text);
 }
@@ -298,7 +301,7 @@ static void read_fault(struct config_reader *reader, const struct config_node *n
     if (draft.device)
         read_device(reader, draft.device, topology, fault);
     else
-        read_link(reader, draft.link, topology, fault);
+        read_link(reader, draft.link, topology, effect == LATENCY, fault);
     if (config_ok(reader))
         read_effect(reader, effect, &draft, fault);
     if (config_ok(reader))

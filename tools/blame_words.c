@@ -30,18 +30,6 @@ static void add(char *line, const char *format, ...)
     va_end(arguments);
 }
 
-static void note_faults(struct tool_result *result, const struct model_faults *faults)
-{
-    char text[256];
-
-    for (size_t i = 0; i < faults->n && i < MOST_NOTED; i++) {
-        tool_fault_words(&faults->items[i], text, sizeof text);
-        tool_result_note(result, "fault: %s %s", faults->items[i].subject, text);
-    }
-    if (faults->n > MOST_NOTED)
-        tool_result_note(result, "and %zu more faults", faults->n - MOST_NOTED);
-}
-
 /* What is wrong with a culprit: its faults, or that it differs from its like. */
 static void say_why(const struct tool_culprit *culprit, const struct model_faults *faults, char *line)
 {
@@ -178,7 +166,6 @@ void tool_blame_say(struct tool_result *result, const struct tool_setup *setup)
 {
     const struct model_faults *faults = &setup->scenario->faults;
 
-    note_faults(result, faults);
     if (result->blame.n_culprits == 0)
         return;
     if (result->verdict.limit != TOOL_LIMIT_MEMORY)

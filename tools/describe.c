@@ -158,6 +158,7 @@ enum ring_status tool_describe(struct tool_result *result, const struct tool_set
         note_outside(result, setup, RING_JOB_FORWARD);
     if (modelled && setup->plan.pass != RING_PASS_FORWARD)
         note_outside(result, setup, RING_JOB_BACKWARD);
+    tool_faults_note(result, &setup->scenario->faults);
     return describe_links(result, setup, error);
 }
 

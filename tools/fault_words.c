@@ -112,3 +112,17 @@ const char *tool_faults_keep(struct tool_result *result, const struct model_faul
     json_decref(list);
     return kept;
 }
+
+enum { MOST_NOTED = 8 };
+
+void tool_faults_note(struct tool_result *result, const struct model_faults *faults)
+{
+    char text[256];
+
+    for (size_t i = 0; i < faults->n && i < MOST_NOTED; i++) {
+        tool_fault_words(&faults->items[i], text, sizeof text);
+        tool_result_note(result, "fault: %s %s", faults->items[i].subject, text);
+    }
+    if (faults->n > MOST_NOTED)
+        tool_result_note(result, "and %zu more faults", faults->n - MOST_NOTED);
+}

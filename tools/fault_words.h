@@ -15,8 +15,11 @@ void tool_fault_words(const struct model_fault *fault, char *text, size_t size);
 /* The list as a scenario has it, a new value; NULL without memory. */
 json_t *tool_faults_json(const struct model_faults *faults);
 
-/* The list, and back, as text that lives as long as the result. */
+/* A note for each fault, or the first few. */
 struct tool_result;
+void tool_faults_note(struct tool_result *result, const struct model_faults *faults);
+
+/* The list, and back, as text that lives as long as the result. */
 const char *tool_faults_keep(struct tool_result *result, const struct model_faults *faults);
 const char *tool_faults_keep_json(struct tool_result *result, const json_t *list);
 

@@ -58,7 +58,8 @@ static void two_devices_mean_every_link_of_the_way_between_them(void **state)
 {
     struct config_scenario *scenario = scenario_with("[{link: node0.gpu1 -> node0.gpu2, bandwidth: 50 %},"
                                                      " {link: node0.gpu1 <-> node0.gpu2, bandwidth: 50 %},"
-                                                     " {link: node0.gpu1<->node0.switch, bandwidth: 50 %}]");
+                                                     " {link: node0.gpu1<->node0.switch, bandwidth: 50 %},"
+                                                     " {link: node0.gpu1 <-> node0.gpu2, latency: 5 us}]");
     const struct model_fault *items = scenario->faults.items;
     const struct model_link *links = scenario->topology->links;
     static const char *const names[] = {"node0.gpu1 -> node0.switch", "node0.switch -> node0.gpu2",
@@ -69,6 +70,9 @@ static void two_devices_mean_every_link_of_the_way_between_them(void **state)
     assert_int_equal(items[1].n_links, 4);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(links[items[1].links[i]].name, names[i]);
+    assert_int_equal(items[3].n_links, 2); /* once each way */
+    assert_string_equal(links[items[3].links[0]].name, names[0]);
+    assert_string_equal(links[items[3].links[1]].name, names[2]);
     assert_int_equal(items[2].n_links, 2);
     assert_string_equal(links[items[2].links[0]].name, names[0]);
     assert_string_equal(links[items[2].links[1]].name, names[3]);
