@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Who may include whom: engine <- models <- config <- sim, exec; tools see everything but exec's MPI side, and sim
-# and exec never see each other. The packages that a folder wraps (libyaml, SimGrid, MPI, CUDA, jansson) are
-# included nowhere else. A folder's tests may include what the folder may, and cmocka.
+# and exec never see each other. The kernels see the engine alone; those for CUDA see the CPU's too, and stand apart
+# from the rest of exec/cuda, which sees exec. The packages that a folder wraps (libyaml, SimGrid, MPI, CUDA, jansson)
+# are included nowhere else. A folder's tests may include what the folder may, and cmocka.
 # shellcheck disable=SC2046,SC2086 # lists of files are words on purpose
 . "$(dirname "$0")/rule.sh"
 
@@ -14,6 +15,8 @@ function fail(text) { print $1 ":" $2 ": " text }
 # The part of the project that a path belongs to.
 function part_of(path) {
     if (path ~ /^exec\/kernels\//) return "kernels"
+    if (path ~ /^exec\/cuda\/kernels\//) return "exec/cuda/kernels"
+    if (path ~ /^exec\/cuda\//) return "exec/cuda"
     sub(/\/.*/, "", path)
     return path
 }
@@ -24,13 +27,15 @@ BEGIN {
     may["config"] = "config engine models"
     may["sim"] = "sim engine models config"
     may["kernels"] = "kernels engine"
-    may["exec"] = "exec kernels engine models config"
+    may["exec"] = "exec exec/cuda exec/cuda/kernels kernels engine models config"
+    may["exec/cuda"] = may["exec"]
+    may["exec/cuda/kernels"] = "exec/cuda/kernels kernels engine"
     may["tools"] = "tools engine models config sim kernels"
     only["yaml.h"] = "config"
     only["simgrid"] = "sim"
     only["xbt"] = "sim"
     only["mpi.h"] = "exec"
-    only["cuda"] = "exec kernels"
+    only["cuda"] = "exec/cuda exec/cuda/kernels"
     only["jansson.h"] = "tools"
     only["cmocka.h"] = ""
     split("assert complex ctype errno fenv float inttypes iso646 limits math setjmp stdalign stdarg stdbool " \
@@ -45,7 +50,7 @@ BEGIN {
         part = $1
         sub(/^tests\//, "", part)
         # A test file that stands in a folder of no part of its own (conformance, support ...) may see every part.
-        part = part_of(part ~ /^kernels\// ? "exec/" part : part)
+        part = part_of(part ~ /^(kernels|cuda)\// ? "exec/" part : part)
     }
     all = in_tests && !(part in may)
     allowed = " " (all ? "" : may[part]) (in_tests ? " tests kernels" : "") " "

@@ -47,7 +47,7 @@ file() {
     printf '%s\n' "$@"
 }
 
-mkdir -p "$tree/engine" "$tree/models" "$tree/config" "$tree/sim" "$tree/exec/kernels" "$tree/tools" "$tree/tests"
+mkdir -p "$tree/engine" "$tree/models" "$tree/config" "$tree/sim" "$tree/exec/cuda/kernels" "$tree/exec/kernels" "$tree/tools" "$tree/tests"
 cp -R "$rules" "$tree/tests/rules"
 cp "$rules/../../.clang-format" "$tree/"
 for rule in includes worlds quiet sources format; do
@@ -64,14 +64,20 @@ file '#include "exec/transport.h"' | plant includes sim/a.c 2 'sim may not see e
 file '#include "exec/kernels/block.h"' | plant includes sim/a.c 2 'sim may not see kernels'
 file '' '#  include "sim/sim.h"' | plant includes exec/a.c 3 'exec may not see sim'
 file '#include "config/config.h"' | plant includes exec/kernels/a.c 2 'kernels may include engine only'
-file '#include "models/device.h"' | plant includes exec/kernels/a.cu 2 'CUDA kernels may include engine only'
+file '#include "models/device.h"' | plant includes exec/cuda/kernels/a.cu 2 'CUDA kernels may include kernels only'
+file '#include "exec/transport.h"' | plant includes exec/cuda/kernels/a.cuh 2 'CUDA kernels may not see the rest of exec'
+file '#include "exec/cuda/a.h"' | plant includes exec/kernels/a.c 2 'the CPU kernels may not see exec/cuda'
+file '#include "exec/cuda/kernels/a.h"' | plant includes tools/a.c 2 'tools may not see the CUDA kernels'
+file '#include "sim/sim.h"' | plant includes exec/cuda/a.c 2 'exec/cuda may not see sim'
+file '#include <mpi.h>' | plant includes exec/cuda/kernels/a.cu 2 'CUDA kernels do not include mpi.h'
+file '#include <cuda_runtime.h>' | plant includes exec/a.c 2 'the rest of exec does not include CUDA'
 file '#include "exec/transport.h"' | plant includes tools/a.c 2 'tools may not see the MPI side of exec'
 file '#include <yaml.h>' | plant includes tools/a.c 2 'only config includes yaml.h'
 file '#include <simgrid/msg.h>' | plant includes tools/a.c 2 'only sim includes simgrid'
 file '#include <xbt/log.h>' | plant includes exec/a.c 2 'only sim includes xbt'
 file '#include <mpi.h>' | plant includes exec/kernels/a.c 2 'kernels do not include mpi.h'
 file '#include <mpi.h>' | plant includes sim/a.c 2 'only exec includes mpi.h'
-file '#include <cuda_runtime.h>' | plant includes models/a.c 2 'only exec includes CUDA'
+file '#include <cuda_runtime.h>' | plant includes models/a.c 2 'only exec/cuda includes CUDA'
 file '#include <jansson.h>' | plant includes config/a.c 2 'only tools include jansson'
 file '#include <cmocka.h>' | plant includes engine/a.c 2 'the engine includes no cmocka'
 file '#include <cmocka.h>' | plant includes models/a.c 2 'only tests include cmocka'
@@ -83,6 +89,11 @@ file '/* #include "sim/sim.h" */' '// #include <mpi.h>' '#include <string.h>' '#
     keep includes engine/a.c 'comments include nothing'
 file '#include <cmocka.h>' '#include "sim/sim.h"' '#include "tests/support/a.h"' '#include <simgrid/engine.h>' |
     keep includes tests/sim/a.c "sim's tests include sim, SimGrid and cmocka"
+file '#include <cuda_runtime.h>' '#include "exec/cuda/kernels/a.h"' '#include "exec/kernels/a.h"' '#include "engine/a.h"' |
+    keep includes exec/cuda/kernels/a.cuh 'CUDA kernels include CUDA, the kernels and the engine'
+file '#include <cuda_runtime.h>' '#include "exec/cuda/kernels/a.h"' '#include "exec/transport.h"' |
+    keep includes exec/cuda/a.c 'exec/cuda includes CUDA and exec'
+file '#include "exec/cuda/a.h"' | keep includes exec/a.c 'exec includes exec/cuda'
 file '#include <mpi.h>' '#include "sim/sim.h"' '#include "exec/transport.h"' |
     keep includes tests/conformance/a.c 'conformance sees both worlds'
 

@@ -14,6 +14,7 @@ for archive in "$@"; do
     engine) prefixes=ring_ ;;
     models) prefixes=model_ ;;
     tools) prefixes=tool_ ;;
+    cuda_kernels) prefixes=cuda_ ;;
     kernels) prefixes='block_|attention_|data_|oracle_|verify_|npy_' ;;
     *) prefixes="${part}_" ;;
     esac
