@@ -8,7 +8,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { STACK_BYTES = 256 * 1024, MAX_THREADS = 1024, MAX_PENDING = 256, SHARED_LIMIT = 227 * 1024 };
+enum { STACK_BYTES = 256 * 1024, MAX_THREADS = 1024, MAX_PENDING = 256, SHARED_LIMIT = 163 * 1024 };
 
 struct copy {
     void *shared;
@@ -184,7 +184,7 @@ void fiber_run(void (*kernel)(const void *args), const void *args, struct fiber_
     if (threads == 0 || threads > MAX_THREADS || threads % FIBER_LANES != 0)
         fiber_violation("a block is not of 1 to 32 whole warps");
     if (shared_bytes > SHARED_LIMIT)
-        fiber_violation("a block wants more shared memory than any device has");
+        fiber_violation("a block wants more shared memory than sm_80 has");
     stacks = aligned_alloc(4096, (size_t)threads * STACK_BYTES);
     shared = aligned_alloc(128, (shared_bytes + 255) / 128 * 128);
     if (stacks == NULL || shared == NULL)

@@ -19,7 +19,9 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+extern "C" {
 #include "engine/status.h"
+}
 
 #define DEVICE __device__ __forceinline__
 
