@@ -134,6 +134,11 @@ void exec_flight_describe(const struct exec_flight *flight, char *out, size_t si
 {
     const struct ring_message *message = &flight->message;
 
+    if (flight->kind == EXEC_COMPUTE) {
+        snprintf(out, size, "step %" PRIu32 ": block %" PRIu32 " on the device", flight->task.step,
+                 flight->task.block);
+        return;
+    }
     snprintf(out, size, "hop %" PRIu32 ": block %" PRIu32 " %s rank %" PRIu32, message->step, message->block,
              flight->kind == EXEC_SEND ? "to" : "from", message->peer);
 }

@@ -22,9 +22,11 @@ struct exec_flight {
     int n_requests;
     MPI_Request inline_requests[EXEC_INLINE_CHUNKS];
     bool done;
-    bool held; /* a send that is not to begin before due_s: buffer is what it will send */
+    bool held; /* a send that is not to begin before due_s */
     double due_s;
-    struct ring_buffer buffer;
+    struct ring_buffer buffer; /* of a send or receive */
+    void *work;                /* a worker's own */
+    bool endures;              /* a computation that a worker has done, and that is to last until ended_s */
     double posted_s, begun_s, ended_s;
     struct exec_flight *next;
 };
@@ -55,7 +57,7 @@ enum ring_status exec_flight_start(struct exec_flight *flight, struct ring_buffe
 /* Asks MPI whether it has arrived; sets done. */
 enum ring_status exec_flight_test(struct exec_flight *flight, int rank, struct ring_error *error);
 
-/* "hop 3: block 2 from rank 1", "hop 0: block 1 to rank 2": for errors. */
+/* "hop 3: block 2 from rank 1", "hop 0: block 1 to rank 2", "step 4: block 1 on the device": for errors. */
 void exec_flight_describe(const struct exec_flight *flight, char *out, size_t size);
 
 #endif

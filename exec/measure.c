@@ -11,6 +11,7 @@
 #include "exec/memory.h"
 #include "exec/output.h"
 #include "exec/probe.h"
+#include "exec/processor.h"
 
 /* What a rank knows about all repeats, for rank 0. */
 struct facts {
@@ -42,7 +43,11 @@ void exec_describe_transport(const struct exec_session *session, char *out, size
         memmove(v + 1, v + 2, strlen(v + 2) + 1);
     n = snprintf(out, size, "%.100s, %s", version, model_progress_names[session->scenario->progress]);
     if (session->clock.n_hosts > 1 && n > 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, ", %d machines", session->clock.n_hosts);
+        n += snprintf(out + n, size - (size_t)n, ", %d machines", session->clock.n_hosts);
+    char more[256];
+    session->processor->describe(session, more, sizeof more);
+    if (more[0] && n > 0 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, ", %s", more);
 }
 
 static enum ring_status repeats_open(struct repeats *repeats, uint32_t n, struct ring_error *error)
@@ -153,7 +158,7 @@ static struct facts own_facts(const struct exec_session *session, const struct r
 static void write_head(const struct exec_session *session, const struct repeats *repeats,
                        const struct facts *facts, FILE *file)
 {
-    char transport[256];
+    char transport[512];
     double clock_error_s = 0, drift = 0;
 
     exec_describe_transport(session, transport, sizeof transport);

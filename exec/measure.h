@@ -12,7 +12,7 @@
 enum ring_status exec_measure(struct exec_session *session, const char *path, FILE *fallback,
                               struct ring_error *error);
 
-/* "Open MPI 4.1.4, poll". */
+/* "Open MPI 4.1.4, poll", and with a device its name and how blocks move. */
 void exec_describe_transport(const struct exec_session *session, char *out, size_t size);
 
 #endif

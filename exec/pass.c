@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * One pass of the engine over an open session, and how all ranks come to leave at the same time. */
-#include "exec/session.h"
+#include "exec/processor.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -60,19 +60,14 @@ static enum ring_status run(struct exec_session *session, struct ring_transport 
 
 enum ring_status exec_dry_run(struct exec_session *session, struct ring_error *error)
 {
-    const struct config_scenario *scenario = session->scenario;
     struct exec_compute none = {.kernel = NULL};
-    struct exec_compute all = {.kernel = session->kernel ? &session->compute : NULL,
-                               .block_s = session->kernel ? 0 : scenario->compute.block_s,
-                               .backward_block_s = scenario->compute.backward_block_s,
-                               .core_free = scenario->compute.core_free};
 
     enum ring_status status =
         exec_barrier(session->comm, &session->bound, "all ranks to exchange blocks", error);
     exec_transport_set_compute(session->transport, &none);
     if (status == RING_OK)
         status = run(session, exec_transport_base(session->transport), error);
-    exec_transport_set_compute(session->transport, &all);
+    exec_transport_set_compute(session->transport, &session->computing);
     return status;
 }
 
@@ -87,9 +82,10 @@ enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trac
         ring_tracing_init(&tracing, (uint32_t)session->rank, inner, trace);
         transport = &tracing.base;
     }
-    if (session->attention)
-        attention_reset(session->attention);
-    enum ring_status status = exec_start_together(session, &start_s, error);
+    enum ring_status status = session->processor->reset(session, error);
+    session->failed_alone = status != RING_OK;
+    if (status == RING_OK)
+        status = exec_start_together(session, &start_s, error);
     double cpu_s = exec_clock_cpu_s();
     session->hardship.start_s = start_s;
     if (status == RING_OK)

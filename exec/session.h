@@ -9,9 +9,21 @@
 #include "engine/run.h"
 #include "engine/trace.h"
 #include "exec/clock.h"
+#include "exec/cuda/move.h"
 #include "exec/kernels/attention.h"
 #include "exec/kernels/data.h"
 #include "exec/transport.h"
+
+struct exec_device_runtime;
+
+/* What a run may be asked to compute with. auto: a CUDA device where every rank has one, else the CPU. */
+#define EXEC_DEVICES(X) X(CPU, "cpu") X(CUDA, "cuda") X(AUTO, "auto")
+
+#define EXEC_DEVICE_ENUM(name, text) EXEC_DEVICE_##name,
+enum exec_device { EXEC_DEVICES(EXEC_DEVICE_ENUM) EXEC_N_DEVICES };
+#undef EXEC_DEVICE_ENUM
+
+extern const char *const exec_device_names[EXEC_N_DEVICES];
 
 struct exec_session_spec {
     MPI_Comm comm;
@@ -20,7 +32,10 @@ struct exec_session_spec {
     bool needs_data;                   /* computes for real even if the scenario gives blocks a fixed time */
     const volatile sig_atomic_t *stop; /* set by a signal handler; NULL: none */
     struct exec_fault fault;
-    FILE *progress; /* rank 0's lines for an onlooker; NULL: none */
+    enum exec_device device;
+    enum exec_move move;                       /* how blocks move between devices */
+    const struct exec_device_runtime *runtime; /* of the devices; NULL: the CPU is all there is */
+    FILE *progress;                            /* rank 0's lines for an onlooker; NULL: none */
 };
 
 struct exec_session {
@@ -34,10 +49,18 @@ struct exec_session {
     struct data_spec data;
     struct ring_shard shard; /* the rank's own tokens */
 
+    const struct exec_processor *processor;
+    const struct exec_device_runtime *runtime;
+    void *device; /* the processor's own */
+    enum exec_move move;
+    bool no_device; /* of a session that was not opened: a device was asked for, and there is none */
+
     const struct block_kernel *kernel; /* NULL where blocks are timed and no data is needed */
     struct attention *attention;
     struct ring_compute compute;
-    void *q, *d_out; /* d_out: of a backward pass */
+    void *q, *d_out;               /* d_out: of a backward pass; both of a CPU */
+    struct exec_compute computing; /* what a computation is */
+    const struct exec_worker *mover;
     struct ring_memory memory;
     uint64_t baseline_bytes; /* that the process had in memory before any of this */
 

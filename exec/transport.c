@@ -39,7 +39,7 @@ static void date_receive(struct exec_transport *t, struct exec_flight *flight, s
 {
     double copy_s = (double)flight->message.bytes / FASTEST_COPY_BYTES_PER_S;
 
-    if (flight->kind != EXEC_RECV || !t->shares_memory[flight->message.peer])
+    if (t->spec.mover || flight->kind != EXEC_RECV || !t->shares_memory[flight->message.peer])
         return;
     if (call.end_s - call.begin_s < copy_s && t->last_call.end_s - t->last_call.begin_s >= copy_s &&
         t->last_call.begin_s >= flight->posted_s)
@@ -47,6 +47,22 @@ static void date_receive(struct exec_transport *t, struct exec_flight *flight, s
     flight->begun_s = call.begin_s;
     flight->ended_s = call.end_s;
     t->copy_cpu_s += call.cpu_s;
+}
+
+static enum ring_status start_message(struct exec_transport *t, struct exec_flight *flight)
+{
+    const struct exec_worker *mover = t->spec.mover;
+
+    return mover ? mover->start(mover->context, flight, &t->base.error)
+                 : exec_flight_start(flight, flight->buffer, t->comm, t->rank, &t->base.error);
+}
+
+static enum ring_status test_message(struct exec_transport *t, struct exec_flight *flight)
+{
+    const struct exec_worker *mover = t->spec.mover;
+
+    return mover ? mover->test(mover->context, flight, &t->base.error)
+                 : exec_flight_test(flight, t->rank, &t->base.error);
 }
 
 /* A message that was held back goes when its time has come. */
@@ -58,10 +74,10 @@ static enum ring_status let_go(struct exec_transport *t, struct exec_flight *fli
         return RING_OK;
     flight->held = false;
     flight->begun_s = now_s;
-    return exec_flight_start(flight, flight->buffer, t->comm, t->rank, &t->base.error);
+    return start_message(t, flight);
 }
 
-enum ring_status exec_transport_look(struct exec_transport *t)
+static enum ring_status look_at_messages(struct exec_transport *t)
 {
     for (struct exec_flight *flight = t->hangar.messages.first; flight; flight = flight->next) {
         if (flight->done)
@@ -74,7 +90,7 @@ enum ring_status exec_transport_look(struct exec_transport *t)
         if (flight->held)
             continue;
         struct exec_call call = begin_call(t);
-        enum ring_status status = exec_flight_test(flight, t->rank, &t->base.error);
+        enum ring_status status = test_message(t, flight);
         if (status != RING_OK)
             return status;
         end_call(t, &call);
@@ -87,15 +103,25 @@ enum ring_status exec_transport_look(struct exec_transport *t)
     return RING_OK;
 }
 
+enum ring_status exec_transport_look(struct exec_transport *t)
+{
+    enum ring_status status = look_at_messages(t);
+
+    return status == RING_OK ? exec_transport_look_at_device(t) : status;
+}
+
 static enum ring_status give_up(struct exec_transport *t, const struct exec_flight *flight,
                                 enum ring_status status)
 {
     char what[128];
 
     exec_flight_describe(flight, what, sizeof what);
+    const char *lacks = flight->kind == EXEC_SEND   ? "been taken"
+                        : flight->kind == EXEC_RECV ? "arrived"
+                                                    : "been computed";
     if (status == RING_TIMED_OUT)
-        return ring_fail(&t->base.error, status, "rank %d: %s has not %s after %g s", t->rank, what,
-                         flight->kind == EXEC_SEND ? "been taken" : "arrived", t->spec.bound.timeout_s);
+        return ring_fail(&t->base.error, status, "rank %d: %s has not %s after %g s", t->rank, what, lacks,
+                         t->spec.bound.timeout_s);
     return ring_fail(&t->base.error, status, "rank %d: %s: stopped from outside while waiting for it",
                      t->rank, what);
 }
@@ -139,6 +165,7 @@ static enum ring_status post(struct exec_transport *t, enum exec_flight_kind kin
         return no_memory(t);
     request->handle = flight;
     flight->message = *message;
+    flight->buffer = buffer;
     double delay_s =
         kind == EXEC_SEND && t->spec.hardship
             ? exec_hardship_delay_s(t->spec.hardship, message->peer, buffer.bytes, flight->posted_s)
@@ -146,12 +173,11 @@ static enum ring_status post(struct exec_transport *t, enum exec_flight_kind kin
     if (delay_s > 0) {
         flight->held = true;
         flight->due_s = flight->posted_s + delay_s;
-        flight->buffer = buffer;
         return RING_OK;
     }
     /* The very post of a receive copies, where the sender was here first. */
     t->last_call = begin_call(t);
-    enum ring_status status = exec_flight_start(flight, buffer, t->comm, t->rank, &t->base.error);
+    enum ring_status status = start_message(t, flight);
     end_call(t, &t->last_call);
     return status;
 }
@@ -183,7 +209,8 @@ static enum ring_status post_compute(struct ring_transport *transport, const str
         return no_memory(t);
     request->handle = flight;
     flight->task = *task;
-    return RING_OK;
+    const struct exec_worker *worker = t->spec.compute.worker;
+    return worker ? worker->start(worker->context, flight, &t->base.error) : RING_OK;
 }
 
 static const struct ring_transport_ops ops = {
@@ -253,10 +280,19 @@ enum ring_status exec_transport_open(struct exec_transport **out, const struct e
     return RING_OK;
 }
 
+/* After a failure, workers have work left. */
+static void drop_all(const struct exec_worker *worker, struct exec_flight *first)
+{
+    for (struct exec_flight *flight = first; worker && flight; flight = flight->next)
+        worker->drop(worker->context, flight);
+}
+
 void exec_transport_close(struct exec_transport *t)
 {
     if (!t)
         return;
+    drop_all(t->spec.mover, t->hangar.messages.first);
+    drop_all(t->spec.compute.worker, t->hangar.computes.first);
     if (t->comm != MPI_COMM_NULL && !t->hangar.messages.first)
         MPI_Comm_free(&t->comm);
     exec_hangar_fini(&t->hangar);

@@ -10,6 +10,9 @@
  *   poll  between pieces the messages in flight are tested, often enough for ten looks at each
  *   none  nothing is tested before the work is done, so nothing large moves
  *
+ * A device computes by itself, and its blocks may have to be fetched before MPI can have them: then workers
+ * (struct exec_worker) do both, wait polls them and MPI together, and progress makes no difference.
+ *
  * In a trace, time that a poll took (a copy through shared memory runs inside one) is not computation: such a
  * computation's interval is shown as if the polls had all come after it, which leaves sums and ends true. */
 #ifndef EXEC_TRANSPORT_H
@@ -22,12 +25,25 @@
 #include "exec/hardship.h"
 #include "models/ring.h"
 
+struct exec_flight;
+
+/* Who does the work of an operation in flight where it is not this processor or plain MPI: a device's
+ * (exec/cuda/). start begins it and returns at once, test asks how it is and sets done (of a computation also
+ * begun_s and ended_s), drop forgets one that is not done. What it needs meanwhile is flight->work. */
+struct exec_worker {
+    enum ring_status (*start)(void *context, struct exec_flight *flight, struct ring_error *error);
+    enum ring_status (*test)(void *context, struct exec_flight *flight, struct ring_error *error);
+    void (*drop)(void *context, struct exec_flight *flight);
+    void *context;
+};
+
 /* What a computation is. */
 struct exec_compute {
     const struct ring_compute *kernel; /* real work; NULL: timed, or nothing at all if block_s is 0 too */
     double block_s;                    /* > 0: every block takes exactly so long, whatever the kernel */
     double backward_block_s;           /* the same in a backward pass; 0: 2.5 * block_s */
     bool core_free;                    /* a timed block sleeps rather than spins */
+    const struct exec_worker *worker;  /* computes by itself, from the post on, in place of all the above */
 };
 
 /* For tests of what happens when a rank is lost: the signal this rank sends itself when it is to send hop. */
@@ -40,6 +56,7 @@ struct exec_transport_spec {
     MPI_Comm comm; /* borrowed, and duplicated: our tags meet nobody else's */
     enum model_progress progress;
     struct exec_compute compute;
+    const struct exec_worker *mover; /* moves the messages; NULL: MPI, from and to where they lie */
     struct exec_bound bound;
     double clock_offset_s; /* from struct exec_clock */
     struct exec_fault fault;

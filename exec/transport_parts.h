@@ -32,10 +32,14 @@ static inline double exec_transport_now(const struct exec_transport *t)
     return exec_clock_s() - t->spec.clock_offset_s;
 }
 
-/* Looks at every message in flight once and notes which are done. */
+/* Looks at every message in flight once, and at what a device computes, and notes which are done. */
 enum ring_status exec_transport_look(struct exec_transport *t);
 
-/* Does the pending computations, oldest first: up to and with until, or all of them if it is no computation.
+/* The part of that which is about a device's computations. */
+enum ring_status exec_transport_look_at_device(struct exec_transport *t);
+
+/* Does the pending computations, those that no worker has, oldest first: up to and with until, or all of them
+ * if it is no computation.
  */
 enum ring_status exec_transport_compute(struct exec_transport *t, const struct exec_flight *until);
 

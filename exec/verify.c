@@ -12,6 +12,7 @@
 #include "exec/measure.h"
 #include "exec/memory.h"
 #include "exec/output.h"
+#include "exec/processor.h"
 
 /* What one rank's check came to, for rank 0. */
 struct checked {
@@ -57,7 +58,7 @@ static void write_gradients(const struct exec_session *session, const struct che
 
 static void write_report(const struct exec_session *session, const struct checked *ranks, FILE *file)
 {
-    char transport[256];
+    char transport[512];
 
     exec_describe_transport(session, transport, sizeof transport);
     fprintf(file, "ringlab-verify 1\nranks %d\nkernel %s\ntransport %s\nstate %s\nbytes_sent",
@@ -153,12 +154,13 @@ static enum ring_status run(struct exec_session *session, const struct exec_veri
     status = exec_agree_when_done(session->comm, &session->bound, status, error);
     if (status != RING_OK)
         return status;
-    attention_finish(session->attention, out, lse);
+    status = session->processor->results(session, out, lse, &results, error);
+    status = exec_agree_when_done(session->comm, &session->bound, status, error);
+    if (status != RING_OK)
+        return status;
     exec_progress(session, "comparing with the fp64 single shot");
     status = check_rows(session, spec->max_rows, &results, &own.rows, error);
     if (status == RING_OK && session->plan.pass != RING_PASS_FORWARD) {
-        results.d_q = attention_d_q(session->attention);
-        results.gradient = session->memory.slots[ring_plan_own_gradient_slot(&session->plan)].data;
         exec_progress(session, "comparing gradients with the fp64 single shot");
         status = check_gradients(session, spec->max_rows, &results, &own.gradients, error);
     }
