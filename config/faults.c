@@ -108,9 +108,10 @@ static void read_device(struct config_reader *reader, const struct config_node *
         fault->subject = config_keep_text(reader, node->text);
         return;
     }
-    config_fail(reader, &node->mark, "device %s is no device of %s%s", config_found(reader, node),
-                topology->name,
-                config_did_you_mean(reader, nearest_vertex(reader, topology, node->text, true)));
+    config_fail(reader, &node->mark, "device %s is no device of %s%s (accepted: its devices, e.g. '%s')",
+                config_found(reader, node), topology->name,
+                config_did_you_mean(reader, nearest_vertex(reader, topology, node->text, true)),
+                topology->vertices[topology->devices[0]].name);
 }
 
 /* The vertex of that name, a part of the node's text. */
@@ -126,9 +127,10 @@ static uint32_t find_end(struct config_reader *reader, const struct config_node 
     const char *end = config_text(reader, "%.*s", (int)length, name);
     long vertex = config_ok(reader) ? model_topology_find(topology, end) : -1;
     if (vertex < 0)
-        config_fail(reader, &node->mark, "link %s: there is no '%.64s' in %s%s", config_found(reader, node),
-                    end, topology->name,
-                    config_did_you_mean(reader, nearest_vertex(reader, topology, end, false)));
+        config_fail(reader, &node->mark, "link %s: there is no '%.64s' in %s%s (accepted: e.g. '%s')",
+                    config_found(reader, node), end, topology->name,
+                    config_did_you_mean(reader, nearest_vertex(reader, topology, end, false)),
+                    topology->n_links > 0 ? topology->links[0].name : "");
     return vertex < 0 ? 0 : (uint32_t)vertex;
 }
 

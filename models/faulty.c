@@ -102,9 +102,9 @@ static enum ring_status check_sharing(const struct model_ring *ring, struct ring
             for (uint32_t other = 0; other < rank; other++)
                 if (ring->device_of_rank[other] == ring->device_of_rank[rank])
                     return ring_fail(error, RING_BAD_INPUT,
-                                     "fault: %s is slow from %g s to %g s, but ranks %" PRIu32 " and %" PRIu32
+                                     "fault: %s is slow for a time only, but ranks %" PRIu32 " and %" PRIu32
                                      " share it, wanted a device of one rank, or one that is always slow",
-                                     fault->subject, fault->from_s, fault->to_s, other, rank);
+                                     fault->subject, other, rank);
         }
     }
     return RING_OK;
