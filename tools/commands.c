@@ -33,7 +33,7 @@ const struct tool_command tool_commands[] = {
                "the "
                "same form as predict."
                "\vExample: ringlab measure scenarios/quickstart.yaml --out measured.json",
-        .takes = SCENARIO | TOOL_TAKES_OUT_FILE | TOOL_TAKES_STEPS | TOOL_TAKES_MPI,
+        .takes = SCENARIO | TOOL_TAKES_OUT_FILE | TOOL_TAKES_STEPS | TOOL_TAKES_MPI | TOOL_TAKES_DEVICE,
         .max_files = 1,
         .run = tool_measure,
     },
@@ -46,7 +46,8 @@ const struct tool_command tool_commands[] = {
             "ring. Or compare two result files."
             "\vExample: ringlab compare scenarios/quickstart.yaml --out results",
         .worlds = predicting,
-        .takes = SCENARIO | TOOL_TAKES_WORLD | TOOL_TAKES_OUT_FOLDER | TOOL_TAKES_STEPS | TOOL_TAKES_MPI,
+        .takes = SCENARIO | TOOL_TAKES_WORLD | TOOL_TAKES_OUT_FOLDER | TOOL_TAKES_STEPS | TOOL_TAKES_MPI |
+                 TOOL_TAKES_DEVICE,
         .max_files = 2,
         .run = tool_compare,
     },
@@ -60,7 +61,7 @@ const struct tool_command tool_commands[] = {
             "status 3 if one is out of bounds."
             "\vExample: ringlab verify --world simgrid --set problem.tokens=2048 --dump tensors",
         .worlds = verifying,
-        .takes = SCENARIO | TOOL_TAKES_WORLD | TOOL_TAKES_MPI | TOOL_TAKES_VERIFY,
+        .takes = SCENARIO | TOOL_TAKES_WORLD | TOOL_TAKES_MPI | TOOL_TAKES_DEVICE | TOOL_TAKES_VERIFY,
         .max_files = 1,
         .run = tool_verify,
     },

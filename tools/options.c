@@ -24,6 +24,8 @@ enum key {
     KEY_SHOW,
     KEY_MPIRUN,
     KEY_MPI_ARGS,
+    KEY_DEVICE,
+    KEY_MOVE,
     KEY_DUMP,
     KEY_MAX_ROWS,
     KEY_EFFORT,
@@ -55,6 +57,10 @@ static const struct choice all_options[] = {
     {TOOL_TAKES_MPI, {"mpi-args", KEY_MPI_ARGS, "WORDS", 0, "Words for mpirun in place of ours", 0}},
     {TOOL_TAKES_VERIFY,
      {"dump", KEY_DUMP, "DIR", 0, "Write q, k, v, out and lse as NumPy .npy files into DIR", 0}},
+    {TOOL_TAKES_DEVICE, {"device", KEY_DEVICE, "WORD", 0, "Compute on cpu (default), cuda or auto", 0}},
+    {TOOL_TAKES_DEVICE,
+     {"move", KEY_MOVE, "WORD", 0,
+      "How blocks move between CUDA devices: auto (default), aware, peer or staged", 0}},
     {TOOL_TAKES_VERIFY,
      {"max-rows", KEY_MAX_ROWS, "N", 0, "Check N query rows of each head and rank (default 64; 0: all)", 0}},
     {TOOL_TAKES_PLACE,
@@ -79,6 +85,9 @@ static void check_world(const struct parse *parse, const char *word, struct argp
 {
     const char *const *worlds = parse->command->worlds;
     char list[128] = "";
+static const char *const devices[] = {"cpu", "cuda", "auto", NULL};
+static const char *const moves[] = {"auto", "aware", "peer", "staged", NULL};
+
     for (size_t i = 0; worlds[i] != NULL; i++) {
         if (strcmp(worlds[i], word) == 0) {
             parse->options->world = worlds[i];
@@ -98,6 +107,20 @@ static unsigned effort_of(const char *word, struct argp_state *state)
             return i;
     argp_error(state, "--effort '%s': one of quick, normal, thorough is wanted", word);
     return MODEL_EFFORT_NORMAL;
+}
+
+/* The word itself, if it is one of a list. */
+static const char *one_of(const char *option, const char *word, const char *const *words,
+                          struct argp_state *state)
+{
+    char list[128] = "";
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], word) == 0)
+            return words[i];
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i == 0 ? "" : ", ", words[i]);
+    }
+    argp_error(state, "--%s '%s': one of %s is wanted", option, word, list);
+    return NULL;
 }
 
 static uint64_t whole_number(const char *name, const char *word, struct argp_state *state)
@@ -176,6 +199,12 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
         return 0;
     case KEY_SIMGRID:
         options->simgrid = true;
+    case KEY_DEVICE:
+        options->device = one_of("device", word, devices, state);
+        return 0;
+    case KEY_MOVE:
+        options->move = one_of("move", word, moves, state);
+        return 0;
         return 0;
     case KEY_IMPORT:
         if (strcmp(word, "nvidia-smi") != 0 && strcmp(word, "hwloc") != 0)

@@ -24,6 +24,8 @@ enum {
     TOOL_TAKES_PLACE = 1 << 10,
     TOOL_TAKES_TOPOLOGY = 1 << 11,
     TOOL_TAKES_SEEDS = 1 << 12,
+    TOOL_TAKES_DEVICE = 1 << 14,
+    TOOL_TAKES_VALIDATE = 1 << 13,
 };
 
 struct tool_options {
@@ -35,7 +37,8 @@ struct tool_options {
     const char *out;   /* NULL: none */
     const char *dump;
     const char *mpirun, *mpi_args;
-    uint64_t max_rows; /* 0: all */
+    const char *device, *move; /* as ringlab-rank takes them; NULL: not given */
+    uint64_t max_rows;         /* 0: all */
     bool max_rows_given;
     uint32_t n_seeds; /* 0: not asked for */
     bool json, steps, show;

@@ -49,7 +49,7 @@ static const char **make_arguments(const struct tool_ranks *ranks, const struct 
     size_t n = 0, n_extra = 0;
     while (ranks->extra != NULL && ranks->extra[n_extra] != NULL)
         n_extra++;
-    const char **list = calloc(n_extra + 2 * options->n_sets + 8, sizeof *list);
+    const char **list = calloc(n_extra + 2 * options->n_sets + 12, sizeof *list);
     if (list == NULL)
         return NULL;
     list[n++] = ranks->task;
@@ -58,6 +58,14 @@ static const char **make_arguments(const struct tool_ranks *ranks, const struct 
         for (size_t i = 0; i < options->n_sets; i++) {
             list[n++] = "--set";
             list[n++] = options->sets[i];
+        }
+        if (options->device != NULL) {
+            list[n++] = "--device";
+            list[n++] = options->device;
+        }
+        if (options->move != NULL) {
+            list[n++] = "--move";
+            list[n++] = options->move;
         }
         list[n++] = "--out";
         list[n++] = out;
@@ -123,7 +131,7 @@ enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct too
                                 struct ring_error *error)
 {
     double needed = 0, available = available_bytes();
-    if (options->mpi_args != NULL)
+    if (options->mpi_args != NULL || tool_ranks_device(options))
         return RING_OK;
     for (uint32_t rank = 0; rank < setup->plan.n_ranks; rank++)
         needed += (double)model_ring_memory(&setup->plan, rank).total_bytes;
@@ -145,6 +153,11 @@ enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct too
 
 uint32_t tool_ranks_processors(void)
 {
+bool tool_ranks_device(const struct tool_options *options)
+{
+    return options->device != NULL && strcmp(options->device, "cpu") != 0;
+}
+
     cpu_set_t set;
     int n =
         sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);

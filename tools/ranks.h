@@ -24,9 +24,13 @@ enum ring_status tool_ranks_run(const struct tool_ranks *ranks, const struct too
 void tool_ranks_forget(char *out);
 
 /* RING_BAD_INPUT if the scenario's ranks together need more memory than this machine has free. Nothing is
- * said of ranks that the user sends elsewhere with flags of their own. */
+ * said of ranks that the user sends elsewhere with flags of their own, or whose blocks are to lie on devices.
+ */
 enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct tool_options *options,
                                 struct ring_error *error);
+
+/* Whether the user asks for devices, if there are some. */
+bool tool_ranks_device(const struct tool_options *options);
 
 /* Processors that this process may use. */
 uint32_t tool_ranks_processors(void);

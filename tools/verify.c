@@ -47,7 +47,8 @@ static enum ring_status verify_world(const struct tool_setup *setup, const struc
                                      struct tool_verified *verified, struct ring_error *error)
 {
     uint64_t max_rows = options->max_rows_given ? options->max_rows : DEFAULT_ROWS;
-    bool mpi = strcmp(options->world, "mpi") == 0 || (strcmp(options->world, "auto") == 0 && can_run_mpi());
+    bool real = tool_ranks_device(options) || can_run_mpi(); /* no simulated cluster has a device */
+    bool mpi = strcmp(options->world, "mpi") == 0 || (strcmp(options->world, "auto") == 0 && real);
     memset(verified, 0, sizeof *verified);
     if (strcmp(options->world, "recurrence") == 0)
         return ring_fail(
