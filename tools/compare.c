@@ -96,6 +96,9 @@ static const char *find_different(const struct tool_question *a, const struct to
         return "gradients or keep_kv";
     if (a->compute.block_s != b->compute.block_s || a->compute.core_free != b->compute.core_free)
         return "compute";
+    if (strcmp(a->faults == NULL ? "" : a->faults, b->faults == NULL ? "" : b->faults) != 0 ||
+        (a->faults != NULL && a->fault_seed != b->fault_seed))
+        return "faults";
     return a->progress != b->progress ? "progress" : NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tools/result.h"
+#include "tools/result_json.h"
 #include "tools/units.h"
 
 #define TIME(seconds) tool_figure(TOOL_SECONDS, seconds).text
@@ -95,19 +96,10 @@ json_t *tool_faults_json(const struct model_faults *faults)
     return list;
 }
 
-const char *tool_faults_keep_json(struct tool_result *result, const json_t *list)
-{
-    char *text = json_dumps(list, JSON_COMPACT);
-    const char *kept = text == NULL ? NULL : tool_result_keep(result, "%s", text);
-
-    free(text);
-    return kept;
-}
-
 const char *tool_faults_keep(struct tool_result *result, const struct model_faults *faults)
 {
     json_t *list = tool_faults_json(faults);
-    const char *kept = tool_faults_keep_json(result, list);
+    const char *kept = tool_json_keep(result, list);
 
     json_decref(list);
     return kept;

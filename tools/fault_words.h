@@ -19,8 +19,7 @@ json_t *tool_faults_json(const struct model_faults *faults);
 struct tool_result;
 void tool_faults_note(struct tool_result *result, const struct model_faults *faults);
 
-/* The list, and back, as text that lives as long as the result. */
+/* The list as text that lives as long as the result. */
 const char *tool_faults_keep(struct tool_result *result, const struct model_faults *faults);
-const char *tool_faults_keep_json(struct tool_result *result, const json_t *list);
 
 #endif

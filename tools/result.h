@@ -108,9 +108,10 @@ struct tool_result {
     double drift;    /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
                         unknown */
     struct tool_verdict verdict;
-    struct tool_blame blame; /* of a predicted step */
-    struct tool_seeds seeds; /* the same */
-    const char **notes;      /* things the reader should know, one line each */
+    struct tool_blame blame;             /* of a predicted step */
+    struct tool_seeds seeds;             /* the same */
+    const char *blame_text, *seeds_text; /* both as a document had them, of a result that was read; or NULL */
+    const char **notes;                  /* things the reader should know, one line each */
     size_t n_notes;
     char **strings; /* every string above */
     size_t n_strings;

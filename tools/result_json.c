@@ -19,6 +19,14 @@ json_t *tool_json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+const char *tool_json_keep(struct tool_result *result, const json_t *value)
+{
+    char *text = value == NULL ? NULL : json_dumps(value, JSON_COMPACT);
+    const char *kept = text == NULL ? NULL : tool_result_keep(result, "%s", text);
+    free(text);
+    return kept;
+}
+
 static json_t *text_or_null(const char *text)
 {
     json_t *value = text == NULL ? NULL : json_string(text);
@@ -223,8 +231,12 @@ enum ring_status tool_result_write(const struct tool_result *result, bool with_s
                          stream);
     if (result->blame.culprits != NULL)
         good &= write_member("blame", tool_blame_json(result), stream);
+    else if (result->blame_text != NULL)
+        good &= write_member("blame", json_loads(result->blame_text, 0, NULL), stream);
     if (result->seeds.n > 0)
         good &= write_member("seeds", tool_seeds_json(&result->seeds), stream);
+    else if (result->seeds_text != NULL)
+        good &= write_member("seeds", json_loads(result->seeds_text, 0, NULL), stream);
     good &= write_rows("passes", result->n_passes, pass_json, result, stream, false);
     if (result->n_passes == 2)
         good &= write_member("backward_over_forward", tool_json_number(tool_passes_ratio(result)), stream);

@@ -15,4 +15,7 @@
 /* null where the value is not finite. */
 json_t *tool_json_number(double value);
 
+/* A value as text that lives as long as the result; NULL for NULL, or without memory. */
+const char *tool_json_keep(struct tool_result *result, const json_t *value);
+
 #endif

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/fault_words.h"
 #include "tools/memory.h"
 #include "tools/reader.h"
 #include "tools/result.h"
@@ -70,7 +69,7 @@ static void read_scenario(struct tool_reader *reader, const json_t *scenario)
     question->measure.kernel = tool_reader_text(reader, measure, "kernel", false);
     const json_t *faults = tool_reader_member(reader, scenario, "faults", false);
     if (json_is_array(faults)) {
-        question->faults = tool_faults_keep_json(reader->result, faults);
+        question->faults = tool_json_keep(reader->result, faults);
         question->fault_seed = tool_reader_count(reader, scenario, "fault_seed", UINT64_MAX);
     }
 }
@@ -247,6 +246,8 @@ static void read_rest(struct tool_reader *reader, const json_t *root)
         .limit = (enum tool_limit)tool_reader_word(reader, verdict, "limit", tool_limit_names, TOOL_N_LIMITS),
         .culprit = tool_reader_text(reader, verdict, "culprit", false),
         .text = tool_reader_text(reader, verdict, "text", true)};
+    result->blame_text = tool_json_keep(result, json_object_get(root, "blame"));
+    result->seeds_text = tool_json_keep(result, json_object_get(root, "seeds"));
     for (size_t i = 0; i < json_array_size(notes); i++)
         if (json_is_string(json_array_get(notes, i)))
             tool_result_note(result, "%s", json_string_value(json_array_get(notes, i)));
