@@ -36,7 +36,7 @@ static void prepare(struct attention *attention, uint32_t block)
         size_t end = (tile + 1) * attention->kernel->q_tile;
         uint64_t last = attention->q_position[(end < attention->q_tokens ? end : attention->q_tokens) - 1];
         uint64_t n_visible =
-            causal ? attention_count_up_to(attention->k_position, keys.tokens, last) : keys.tokens;
+            causal ? block_count_up_to(attention->k_position, 0, keys.tokens, last) : keys.tokens;
         attention->n_visible[tile] = n_visible;
         attention->first_piece[tile] = n_pieces;
         n_pieces += (uint32_t)((n_visible + span - 1) / span);
@@ -51,20 +51,6 @@ static uint32_t n_forward_pieces(struct attention *attention, const struct ring_
 {
     prepare(attention, task->block);
     return (uint32_t)attention_rows(&attention->plan, 1) * attention->pieces_a_head;
-}
-
-/* The tile that a head's piece belongs to: the last one that begins at or before it. */
-static size_t find_tile(const struct attention *attention, uint32_t piece)
-{
-    size_t low = 0, high = attention->n_tiles;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (attention->first_piece[middle] <= piece)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 static enum ring_status run_forward_piece(struct attention *attention, const struct ring_task *task,
@@ -84,7 +70,7 @@ static enum ring_status run_forward_piece(struct attention *attention, const str
            d = problem->head_dim;
     size_t sequence_head = piece / attention->pieces_a_head; /* batch * heads + head */
     uint32_t in_head = piece % attention->pieces_a_head;
-    size_t tile = find_tile(attention, in_head);
+    size_t tile = attention_find(attention->first_piece, attention->n_tiles, in_head);
     size_t q_first = tile * kernel->q_tile, q_left = attention->q_tokens - q_first;
     size_t k_first = (in_head - attention->first_piece[tile]) * kernel->k_span;
     size_t k_left = attention->n_visible[tile] - k_first;

@@ -55,7 +55,7 @@ static void find_pieces(struct attention *attention, uint32_t block)
     for (size_t i = 0; i < backward->n_spans; i++) {
         uint64_t first = backward->k_position[i * span];
         size_t n_blind = causal && first > 0
-                             ? attention_count_up_to(attention->q_position, attention->q_tokens, first - 1)
+                             ? block_count_up_to(attention->q_position, 0, attention->q_tokens, first - 1)
                              : 0;
         bool seen = n_blind < attention->q_tokens;
         backward->first_tile[i] = seen ? n_blind / backward->kernel->q_tile : backward->n_tiles;
@@ -96,20 +96,6 @@ static void run_prepare(struct attention *attention, uint32_t piece)
                            attention->backward.lse + first * real, attention->backward.delta + first * real);
 }
 
-/* The span that a kv head's piece belongs to: the last one that begins at or before it. */
-static size_t find_span(const struct attention_backward *backward, uint32_t piece)
-{
-    size_t low = 0, high = backward->n_spans;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (backward->first_piece[middle] <= piece)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A piece after those that prepare, with kv its place among the batch's kv heads, and in_head among the
  * pieces of that. */
 static void run_attention(struct attention *attention, const struct ring_task *task, size_t kv,
@@ -118,7 +104,8 @@ static void run_attention(struct attention *attention, const struct ring_task *t
     struct attention_backward *backward = &attention->backward;
     const struct ring_problem *problem = &attention->plan.problem;
     const struct block_gradient_kernel *kernel = backward->kernel;
-    size_t span = find_span(backward, in_head), in_span = in_head - backward->first_piece[span];
+    size_t span = attention_find(backward->first_piece, backward->n_spans, in_head),
+           in_span = in_head - backward->first_piece[span];
     size_t n_tiles = backward->n_tiles - backward->first_tile[span];
     size_t tile = n_tiles > 0 ? backward->first_tile[span] + in_span % n_tiles : 0;
     size_t sequence_head = kv * group(attention) + (n_tiles > 0 ? in_span / n_tiles : 0);

@@ -6,6 +6,7 @@
 #define ATTENTION_PARTS_H
 
 #include "exec/kernels/attention.h"
+#include "exec/kernels/block_mask.h"
 #include "exec/kernels/gradient.h"
 
 /* The backward pass's part of an attention; absent until attention_open_backward. */
@@ -58,18 +59,18 @@ static inline uint64_t attention_rows(const struct ring_plan *plan, uint64_t tok
     return (uint64_t)plan->problem.batch * plan->problem.heads * tokens;
 }
 
-/* How many of the ascending positions are <= limit. */
-static inline size_t attention_count_up_to(const uint64_t *positions, size_t n, uint64_t limit)
+/* The tile or span, of n, that a piece belongs to: the last one that begins at or before it. */
+static inline size_t attention_find(const uint32_t *first_piece, size_t n, uint32_t piece)
 {
-    size_t from = 0;
-    while (from < n) {
-        size_t middle = from + (n - from) / 2;
-        if (positions[middle] <= limit)
-            from = middle + 1;
+    size_t low = 0;
+    while (n - low > 1) {
+        size_t middle = low + (n - low) / 2;
+        if (first_piece[middle] <= piece)
+            low = middle;
         else
             n = middle;
     }
-    return from;
+    return low;
 }
 
 /* Positions of a shard's tokens. */

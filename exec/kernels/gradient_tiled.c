@@ -19,6 +19,7 @@
  * further apart than they are long: a power of two would send a column of them to few of the cache's sets. */
 #include <string.h>
 
+#include "exec/kernels/block_mask.h"
 #include "exec/kernels/gradient_objects.h"
 #include "exec/kernels/gradient_tile.h"
 
@@ -110,19 +111,6 @@ static void transpose(const struct work *work, float *to, const float *rows)
         }
 }
 
-/* How many of the ascending positions are <= limit, given that the first `from` are. */
-static size_t count_up_to(const uint64_t *positions, size_t from, size_t n, uint64_t limit)
-{
-    while (from < n) {
-        size_t middle = from + (n - from) / 2;
-        if (positions[middle] <= limit)
-            from = middle + 1;
-        else
-            n = middle;
-    }
-    return from;
-}
-
 /* What each of the group's queries sees of the span. Empty places see what the last query sees: a probability
  * of 0, but they never make a tile look masked. Returns what the last one sees. */
 static size_t find_visible(struct work *work, const struct block_backward *block, size_t first,
@@ -131,7 +119,7 @@ static size_t find_visible(struct work *work, const struct block_backward *block
     size_t seen = block->causal ? 0 : block->k_tokens;
     for (size_t i = 0; i < QUERIES; i++) {
         if (block->causal && i < n_queries)
-            seen = count_up_to(block->k_position, seen, block->k_tokens, block->q_position[first + i]);
+            seen = block_count_up_to(block->k_position, seen, block->k_tokens, block->q_position[first + i]);
         work->visible[i] = seen;
     }
     return seen;

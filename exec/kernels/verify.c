@@ -9,22 +9,7 @@
 
 #include <math.h>
 
-static uint64_t fnv1a(uint64_t hash, const void *data, size_t n_bytes)
-{
-    const unsigned char *bytes = data;
-    for (size_t i = 0; i < n_bytes; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
-/* |found - wanted|; 0 if they are the same, infinities and NaN included; infinite if only one is NaN. */
-static double distance(double found, double wanted)
-{
-    if (found == wanted || (isnan(found) && isnan(wanted)))
-        return 0.0;
-    double apart = fabs(found - wanted);
-    return isnan(apart) ? INFINITY : apart;
-}
+#include "exec/kernels/verify_parts.h"
 
 /* Keeps the pair whose ratio is largest. */
 static void keep_worst(double *worst, double *worst_bound, double apart, double bound)
@@ -49,9 +34,9 @@ static void check_row(const struct oracle *oracle, enum ring_dtype state, double
     double u = state == RING_FP64 ? 0x1p-53 : 0x1p-24, root = sqrt((double)problem->head_dim);
     double out_bound = (u * (16.0 + root * t / 2.0) + weight_u) * oracle_max_v(oracle);
     double lse_bound = u * (16.0 + 2.0 * root * t);
-    double out_apart = 0.0, lse_apart = distance(data_load(state, lse, row), lse_wanted);
+    double out_apart = 0.0, lse_apart = verify_distance(data_load(state, lse, row), lse_wanted);
     for (size_t dim = 0; dim < problem->head_dim; dim++) {
-        double apart = distance(data_load(state, out, row * problem->head_dim + dim), wanted[dim]);
+        double apart = verify_distance(data_load(state, out, row * problem->head_dim + dim), wanted[dim]);
         out_apart = fmax(out_apart, apart);
         report->out_error2 += apart * apart;
         report->out_norm2 += wanted[dim] * wanted[dim];
@@ -70,18 +55,17 @@ void verify_rank_rough(const struct ring_plan *plan, uint32_t rank, const struct
     uint64_t n_sequences = (uint64_t)plan->problem.batch * plan->problem.heads;
     *report = (struct verify_report){.rank = rank, .rows_total = n_sequences * shard.tokens};
 
-    uint64_t n_checked = max_rows == 0 || max_rows > shard.tokens ? shard.tokens : max_rows;
-    if (n_checked == 1 && shard.tokens > 1)
-        n_checked = 2;
+    uint64_t n_checked = verify_n_checked(max_rows, shard.tokens);
     for (uint64_t sequence = 0; sequence < n_sequences; sequence++)
         for (uint64_t i = 0; i < n_checked; i++) {
-            uint64_t token = n_checked == 1 ? 0 : i * (shard.tokens - 1) / (n_checked - 1);
+            uint64_t token = verify_token(i, n_checked, shard.tokens);
             check_row(oracle, state, weight_u, out, lse, sequence * shard.tokens + token,
                       ring_shard_position(&shard, token), report);
         }
     size_t real = ring_dtype_bytes(state);
-    report->checksum = fnv1a(0xcbf29ce484222325u, out, report->rows_total * plan->problem.head_dim * real);
-    report->checksum = fnv1a(report->checksum, lse, report->rows_total * real);
+    report->checksum =
+        verify_fnv1a(VERIFY_FNV_BEGIN, out, report->rows_total * plan->problem.head_dim * real);
+    report->checksum = verify_fnv1a(report->checksum, lse, report->rows_total * real);
 }
 
 void verify_rank(const struct ring_plan *plan, uint32_t rank, const struct oracle *oracle,

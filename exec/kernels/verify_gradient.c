@@ -7,39 +7,18 @@
 
 #include <math.h>
 
-static uint64_t fnv1a(uint64_t hash, const void *data, size_t n_bytes)
-{
-    const unsigned char *bytes = data;
-    for (size_t i = 0; i < n_bytes; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
-/* |found - wanted|; 0 if they are the same, infinities and NaN included; infinite if only one is NaN. */
-static double distance(double found, double wanted)
-{
-    if (found == wanted || (isnan(found) && isnan(wanted)))
-        return 0.0;
-    double apart = fabs(found - wanted);
-    return isnan(apart) ? INFINITY : apart;
-}
+#include "exec/kernels/verify_parts.h"
 
 /* One row of a tensor, `row` rows from its start. */
 static void compare(struct verify_frobenius *sum, enum ring_dtype dtype, const void *tensor, size_t row,
                     size_t head_dim, const double *wanted, double gross)
 {
     for (size_t dim = 0; dim < head_dim; dim++) {
-        double apart = distance(data_load(dtype, tensor, row * head_dim + dim), wanted[dim]);
+        double apart = verify_distance(data_load(dtype, tensor, row * head_dim + dim), wanted[dim]);
         sum->error2 += apart * apart;
         sum->norm2 += wanted[dim] * wanted[dim];
     }
     sum->gross2 += gross * gross;
-}
-
-/* The token checked at place i of n, spread over so many. */
-static uint64_t spread(uint64_t i, uint64_t n, uint64_t tokens)
-{
-    return n == 1 ? 0 : i * (tokens - 1) / (n - 1);
 }
 
 static double unit(enum ring_dtype dtype)
@@ -82,7 +61,7 @@ static double check_queries(const struct rank_results *rank, uint32_t batch, uin
     double t = 0.0;
     for (uint64_t i = 0; i < rank->n; i++, report->rows_checked++) {
         struct oracle_size size;
-        uint64_t token = spread(i, rank->n, rank->shard.tokens);
+        uint64_t token = verify_token(i, rank->n, rank->shard.tokens);
         const double *wanted =
             oracle_gradient_query(oracle, batch, head, ring_shard_position(&rank->shard, token), &size);
         size_t row = ((size_t)batch * problem->heads + head) * rank->shard.tokens + token;
@@ -101,7 +80,7 @@ static double check_keys(const struct rank_results *rank, uint32_t batch, uint32
     double t = 0.0;
     for (uint64_t i = 0; i < rank->n; i++, report->keys_checked++) {
         struct oracle_size size;
-        uint64_t token = spread(i, rank->n, rank->shard.tokens);
+        uint64_t token = verify_token(i, rank->n, rank->shard.tokens);
         const double *wanted =
             oracle_gradient_key(oracle, batch, kv_head, ring_shard_position(&rank->shard, token), &size);
         size_t row = ((size_t)batch * problem->kv_heads + kv_head) * rank->shard.tokens + token;
@@ -149,20 +128,18 @@ void verify_gradient_rough(const struct ring_plan *plan, uint32_t rank, struct o
     size_t d = problem->head_dim;
     struct rank_results results = {plan,
                                    shard,
-                                   max_rows == 0 || max_rows > shard.tokens ? shard.tokens : max_rows,
+                                   verify_n_checked(max_rows, shard.tokens),
                                    state,
                                    dtype,
                                    d_q,
                                    gradient,
                                    (const char *)gradient + report->keys_total * d * ring_dtype_bytes(dtype),
                                    weight_u};
-    if (results.n == 1 && shard.tokens > 1)
-        results.n = 2;
     check(&results, rank, results.n < shard.tokens, oracle, report);
     report->n_bad = is_bad(&report->d_q) + is_bad(&report->d_k) + is_bad(&report->d_v);
-    report->checksum = fnv1a(0xcbf29ce484222325u, d_q, report->rows_total * d * ring_dtype_bytes(state));
+    report->checksum = verify_fnv1a(VERIFY_FNV_BEGIN, d_q, report->rows_total * d * ring_dtype_bytes(state));
     report->checksum =
-        fnv1a(report->checksum, gradient, 2 * report->keys_total * d * ring_dtype_bytes(dtype));
+        verify_fnv1a(report->checksum, gradient, 2 * report->keys_total * d * ring_dtype_bytes(dtype));
 }
 
 void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_gradient *oracle,
