@@ -122,27 +122,30 @@ static void uniform_weights_give_the_mean_of_what_is_visible(void **state)
     device_ring_close(&ring);
 }
 
+/* Four tiles of keys at the least, so that every buffer is filled again after it was read: under the shim a
+ * missing barrier or wait changes what comes out. */
 static void the_same_bits_come_out_every_time_and_in_every_order_of_warps_and_copies(void **state)
 {
-    static const enum ring_dtype dtypes[] = {RING_BF16, RING_FP32};
-    static const uint32_t head_dims[] = {64, 128, 256};
+    static const struct {
+        enum ring_dtype dtype;
+        uint32_t head_dim;
+    } cases[] = {{RING_BF16, 64}, {RING_BF16, 128}, {RING_FP16, 256}, {RING_FP32, 64}};
     (void)state;
-    for (size_t i = 0; i < 2; i++)
-        for (size_t d = 0; d < 3; d++) {
-            struct ring_plan_spec spec = device_ring_spec(2, 100, 1, 1, head_dims[d], dtypes[i]);
-            struct device_ring ring;
-            uint64_t first = 0;
-            device_ring_open(&ring, &spec, &noise);
-            unsigned n_turns = memory_n_ways() > 1 ? memory_n_ways() : 100;
-            for (unsigned turn = 0; turn < n_turns; turn++) {
-                memory_way(turn % memory_n_ways());
-                device_ring_run(&ring);
-                first = turn == 0 ? device_ring_checksum(&ring) : first;
-                assert_int_equal(device_ring_checksum(&ring), first);
-            }
-            memory_way(0);
-            device_ring_close(&ring);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ring_plan_spec spec = device_ring_spec(1, 203, 1, 1, cases[i].head_dim, cases[i].dtype);
+        struct device_ring ring;
+        uint64_t first = 0;
+        device_ring_open(&ring, &spec, &noise);
+        unsigned n_turns = memory_n_ways() > 1 ? memory_n_ways() : 100;
+        for (unsigned turn = 0; turn < n_turns; turn++) {
+            memory_way(turn % memory_n_ways());
+            device_ring_run(&ring);
+            first = turn == 0 ? device_ring_checksum(&ring) : first;
+            assert_int_equal(device_ring_checksum(&ring), first);
         }
+        memory_way(0);
+        device_ring_close(&ring);
+    }
 }
 
 int main(void)
