@@ -3,10 +3,10 @@
  * Which tokens of the sequence each rank owns. A rank keeps its queries and its output rows, and the K/V of
  * the same tokens are the block that travels. Three ways to deal the tokens:
  *
- *   contiguous  rank r has the r-th slice. Under a causal mask the last rank has nearly all the work.
- *   zigzag      the sequence is cut into 2N chunks and rank r has chunks r and 2N-1-r: an early one with
- * little to see and a late one with much, so every rank and every step has the same work. striped     rank r
- * has tokens r, r+N, r+2N ...: nearly balanced, with a triangle in every block.
+ * - contiguous: rank r has the r-th slice. Under a causal mask the last rank has nearly all the work.
+ * - zigzag: the sequence is cut into 2N chunks and rank r has chunks r and 2N-1-r: an early one with little
+ *   to see and a late one with much, so every rank and every step has the same work.
+ * - striped: rank r has tokens r, r+N, r+2N ...: nearly balanced, with a triangle in every block.
  *
  * A sequence that does not divide is dealt as evenly as whole tokens allow, the first slices or chunks one
  * token longer: nothing is padded and nothing is lost. */

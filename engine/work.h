@@ -12,10 +12,9 @@
 
 /* One block's work, per head and batch entry. */
 struct ring_work {
-    uint64_t q_tokens; /* queries that see at least one key of the block */
-    uint64_t k_tokens; /* keys that at least one query sees */
-    uint64_t
-        visible_pairs; /* pairs the mask leaves; q_tokens * k_tokens when the rectangle is full; 0: skip */
+    uint64_t q_tokens;      /* queries that see at least one key of the block */
+    uint64_t k_tokens;      /* keys that at least one query sees */
+    uint64_t visible_pairs; /* pairs the mask leaves; of a full rectangle q_tokens * k_tokens; 0: skip */
 };
 
 /* Closed form, constant time. Zigzag's later steps come out as what they are: all queries on half the keys,

@@ -16,8 +16,7 @@ struct tool_pair {
 
 /* A step of the ring, or all of them: means over ranks. */
 struct tool_compared_step {
-    struct tool_pair
-        time; /* of a step: its duration; of all: the step time, which is no mean but the last end */
+    struct tool_pair time; /* of a step: its duration; of all: the step time, no mean but the last end */
     struct tool_pair parts[TOOL_N_PARTS];
 };
 

@@ -20,14 +20,15 @@ enum { BLOCK_KEY_GROUP = 128 };
 
 /* Online softmax (Milakov & Gimelshein 2018; FlashAttention-2, Dao 2023, alg. 1). Per query row: running
  * maximum m of the scaled logits, sum l of exp(logit - m), and unnormalised output o. A row that has seen no
- * key is
- * (-inf, 0, 0). Base e. real is float, or double for the fp64 reference.
+ * key is (-inf, 0, 0). Base e.
  *
  * q        [q_tokens][head_dim]          of the kernel's dtype
  * k, v     [k_tokens][head_dim]          of the kernel's dtype
- * q_position, k_position                 global positions, ascending; only a causal mask reads them: query i
- * sees key j exactly if k_position[j] <= q_position[i] m, l     [q_tokens]                    real o
- * [q_tokens][head_dim]          real scale    1 / sqrt(head_dim), applied to the logits
+ * m, l     [q_tokens]                    real: float, or double for the fp64 reference
+ * o        [q_tokens][head_dim]          real
+ * scale    1 / sqrt(head_dim), applied to the logits
+ * q_position [q_tokens], k_position [k_tokens]: global positions, ascending. Only a causal mask reads them:
+ *          query i sees key j exactly if k_position[j] <= q_position[i].
  *
  * Rows are row-major and dense. The result does not depend on anything but these values and the sizes: same
  * input, same bits. A row's result does not depend on which other rows are in the call. */

@@ -12,9 +12,8 @@
 struct verify_frobenius {
     double error2; /* sum of |found - ref|^2; infinite where exactly one is NaN */
     double norm2;  /* of |ref|^2 */
-    double
-        gross2;   /* of what the rows could have been if nothing in them had cancelled (struct oracle_size) */
-    double bound; /* on sqrt(error2 / norm2), for this rank's rows */
+    double gross2; /* of what the rows could be had nothing in them cancelled (struct oracle_size) */
+    double bound;  /* on sqrt(error2 / norm2), for this rank's rows */
 };
 
 struct verify_gradient_report {
@@ -22,9 +21,8 @@ struct verify_gradient_report {
     uint64_t rows_checked, rows_total; /* query rows: of dQ */
     uint64_t keys_checked, keys_total; /* key rows: of dK and dV */
     struct verify_frobenius d_q, d_k, d_v;
-    uint64_t n_bad; /* of the three tensors, those over their bound */
-    uint64_t
-        checksum; /* FNV-1a of the rank's dQ bytes, then dK and dV bytes: all rows, not the checked alone */
+    uint64_t n_bad;    /* of the three tensors, those over their bound */
+    uint64_t checksum; /* FNV-1a of the rank's dQ, then dK and dV bytes: all rows, not the checked alone */
 };
 
 /* Checks up to max_rows query rows of each (batch, head), and as many keys of each (batch, kv head), evenly
