@@ -118,14 +118,6 @@ double model_ring_add_s(const struct model_ring *ring, uint32_t rank, const stru
     return step->adds ? model_ring_task_s(ring, &task) : 0;
 }
 
-enum ring_status model_ring_block(const struct model_ring *ring, uint32_t rank, const struct ring_work *work,
-                                  struct model_block_cost *cost, struct ring_error *error)
-{
-    bool backward = ring->plan->pass == RING_PASS_BACKWARD;
-
-    return price_block(ring, rank, backward ? RING_JOB_BACKWARD : RING_JOB_FORWARD, work, cost, error);
-}
-
 enum ring_status model_prices_init(struct model_prices *prices, const struct model_ring *ring,
                                    struct ring_error *error)
 {

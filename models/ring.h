@@ -46,15 +46,14 @@ struct model_ring {
     const uint32_t *device_of_rank; /* [n_ranks] index into topology->devices; borrowed */
     struct model_compute compute;
     enum model_progress progress;
-    struct model_hop *hops;   /* all pairs that talk, by source rank, ascending target */
-    uint32_t *hop_first;      /* [n_ranks + 1] */
-    uint32_t *route_links;    /* storage behind hops[].links */
-    double *link_bytes_per_s; /* [n_links] at the plan's block size */
-    double *link_bytes;       /* [n_links] over each in the whole pass */
-    bool shared;              /* two hops share a link, or two ranks a device: recurrence.h must refuse */
-    const char *shared_what;  /* one name of what is shared, for the reader; borrowed; NULL if none */
-    struct model_faulty
-        *faulty; /* its faults, see fault.h; NULL: none. Those for ever are in the prices above */
+    struct model_hop *hops;      /* all pairs that talk, by source rank, ascending target */
+    uint32_t *hop_first;         /* [n_ranks + 1] */
+    uint32_t *route_links;       /* storage behind hops[].links */
+    double *link_bytes_per_s;    /* [n_links] at the plan's block size */
+    double *link_bytes;          /* [n_links] over each in the whole pass */
+    bool shared;                 /* two hops share a link, or two ranks a device: recurrence.h must refuse */
+    const char *shared_what;     /* one name of what is shared, for the reader; borrowed; NULL if none */
+    struct model_faulty *faulty; /* see fault.h; NULL: none. Faults for ever are in the prices above */
 };
 
 struct model_ring_spec {
@@ -78,11 +77,11 @@ const struct model_hop *model_ring_hop(const struct model_ring *ring, uint32_t s
 /* Seconds that task->rank's device needs for this job, alone on the device. Of the task, job, rank, block,
  * first and work matter, its buffers do not.
  *
- *   forward   the block by the forward curves; work.visible_pairs == 0 is 0
- *   backward  the block by the backward curves (2.5 x the forward FLOPs); the first of a pass also prepares
- *             delta: reads the state and dO, writes lse and delta, (accumulator + dtype) bytes for each
- * element of the rank's output and 4 accumulators a row add       memory traffic alone: the contribution is
- * read, the gradient read (but for the first) and written
+ * - forward: the block by the forward curves; without visible pairs, 0.
+ * - backward: the block by the backward curves (2.5 x the forward FLOPs). The first of a pass also prepares
+ *   delta: it reads the state and dO and writes lse and delta, (accumulator + dtype) bytes for each element
+ *   of the rank's output and 4 accumulators a row.
+ * - add: memory traffic alone. The contribution is read, the gradient read (but for the first) and written.
  *
  * Accumulators are fp32, fp64 for an fp64 problem. Where compute.block_s fixes the time of a block, preparing
  * and adding take none: the block's time is all there is. */
@@ -95,10 +94,6 @@ enum ring_status model_ring_task(const struct model_ring *ring, const struct rin
  * has none. */
 double model_ring_step_s(const struct model_ring *ring, uint32_t rank, const struct ring_plan_step *step);
 double model_ring_add_s(const struct model_ring *ring, uint32_t rank, const struct ring_plan_step *step);
-
-/* A block of the plan's pass (of 'both': forward) explained, without what only the first of a pass has. */
-enum ring_status model_ring_block(const struct model_ring *ring, uint32_t rank, const struct ring_work *work,
-                                  struct model_block_cost *cost, struct ring_error *error);
 
 /* Natural placement: rank i on device i, wrapping round where the topology allows sharing. RING_BAD_INPUT
  * with how many devices there are where they do not suffice. */

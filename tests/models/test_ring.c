@@ -249,6 +249,7 @@ static void a_block_explains_its_price(void **state)
     struct model_block_cost cost;
     const struct ring_work work = {.q_tokens = 8, .k_tokens = 8, .visible_pairs = 64};
     const struct ring_work nothing = {.q_tokens = 0};
+    const struct ring_task task = {.job = RING_JOB_FORWARD, .rank = 1, .work = work};
 
     (void)state;
     ring_case_init(&that);
@@ -259,13 +260,13 @@ static void a_block_explains_its_price(void **state)
     /* 4 * 1000 * 64 pairs = 256 kFLOP */
     assert_ms(task_s(&that.ring, 0, &work), 0.256);
     assert_ms(task_s(&that.ring, 1, &work), 0.128);
-    assert_int_equal(model_ring_block(&that.ring, 1, &work, &cost, NULL), RING_OK);
+    assert_int_equal(model_ring_task(&that.ring, &task, &cost, NULL), RING_OK);
     assert_true(cost.flops == 256000 && cost.rate_flop_per_s == 2e9 && cost.total_s == cost.kernel_s);
     assert_true(task_s(&that.ring, 0, &nothing) == 0);
     that.ring.compute.block_s = 5e-3;
     assert_ms(task_s(&that.ring, 1, &work), 5);
     assert_true(task_s(&that.ring, 0, &nothing) == 0);
-    assert_int_equal(model_ring_block(&that.ring, 1, &work, &cost, NULL), RING_OK);
+    assert_int_equal(model_ring_task(&that.ring, &task, &cost, NULL), RING_OK);
     assert_ms(cost.total_s, 5);
     ring_case_fini(&that);
 }
