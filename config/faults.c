@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "config/names.h"
-#include "config/quantity.h"
 
 /* An item as the file has it. The effects are in the order of effects[] below. */
 enum effect { SLOW, JITTER, BANDWIDTH, LATENCY, FLAP, DIES, N_EFFECTS };

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "exec/measure.h"
 #include "exec/output.h"
 
 /* Where and how the figures were taken; a YAML text in one line, so without quotes and backslashes. */

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/recurrence.h"
-
 struct walk {
     const struct model_ring *ring;
     const struct ring_parts *steps;

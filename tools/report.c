@@ -11,7 +11,6 @@
 #include "tools/memory.h"
 #include "tools/table.h"
 #include "tools/units.h"
-#include "tools/verdict.h"
 
 enum { LINE_WIDTH = 100 };
 
