@@ -77,6 +77,22 @@ enum ring_status config_check(const char *path, struct config_summary *summary, 
  * the file this-machine.yaml in it (a topology, whose device file stands beside it). */
 enum ring_status config_cache_path(char *out, size_t size, const char *file, struct ring_error *error);
 
+/* A set of scenarios to try: `set: {scenario: BASE.yaml, grids: [{ring.devices: [1, 2], ...}, ...]}`, every
+ * combination of a grid's values a case. Any other file is a scenario, and a set of one. */
+struct config_case {
+    const char *scenario;    /* path */
+    const char *const *sets; /* "key=value", as config_overrides takes them */
+    size_t n_sets;
+};
+struct config_set {
+    const struct config_case *cases;
+    size_t n_cases;
+    struct config_pool *pool; /* owns every byte above */
+};
+/* All or nothing; a case's scenario is not loaded. */
+enum ring_status config_set_load(const char *path, struct config_set *set, struct ring_error *error);
+void config_set_free(struct config_set *set);
+
 /* Reads a quantity such as "400 Gbps" or "1.5 us" into SI. Kinds: CONFIG_BYTES_PER_S, CONFIG_SECONDS, ... */
 enum config_unit { CONFIG_SECONDS, CONFIG_BYTES, CONFIG_BYTES_PER_S, CONFIG_FLOP_PER_S };
 enum ring_status config_quantity(const char *text, enum config_unit unit, double *out,

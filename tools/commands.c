@@ -117,6 +117,20 @@ const struct tool_command tool_commands[] = {
         .run = tool_calibrate,
     },
     {
+        .name = "validate",
+        .summary = "predict and measure many scenarios: how right is it here?",
+        .arguments = "[SET.yaml...]",
+        .doc =
+            "Predict and measure every scenario of a set, round after round, and write a page (ACCURACY.md: "
+            "errors, bias, whether the order is right, under which load) and a picture. Without a file, "
+            "scenarios/validate/this-machine.yaml; a scenario file is a set of one."
+            "\vExample: ringlab validate --rounds 1 --out /tmp",
+        .worlds = predicting,
+        .takes = TOOL_TAKES_SET | TOOL_TAKES_WORLD | TOOL_TAKES_MPI | TOOL_TAKES_VALIDATE,
+        .max_files = SIZE_MAX,
+        .run = tool_validate,
+    },
+    {
         .name = "plot",
         .summary = "draw the timeline of a result, as SVG or PNG",
         .arguments = "RESULT.json [RESULT.json...]",

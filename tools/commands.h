@@ -32,6 +32,7 @@ enum ring_status tool_check(const struct tool_options *options, struct ring_erro
 enum ring_status tool_calibrate(const struct tool_options *options, struct ring_error *error);
 enum ring_status tool_place(const struct tool_options *options, struct ring_error *error);
 enum ring_status tool_topology(const struct tool_options *options, struct ring_error *error);
+enum ring_status tool_validate(const struct tool_options *options, struct ring_error *error);
 enum ring_status tool_plot(const struct tool_options *options, struct ring_error *error);
 
 #endif

@@ -46,6 +46,19 @@ static enum ring_status read_repeats(struct reading *reading, const char *text)
     return RING_OK;
 }
 
+/* Mean of all numbers of a line; 0 if there are none. */
+static double mean_of(const char *text)
+{
+    double sum = 0;
+    int n = 0;
+    for (char *end;; text = end, n++) {
+        double value = strtod(text, &end);
+        if (end == text)
+            return n > 0 ? sum / n : 0;
+        sum += value;
+    }
+}
+
 static enum ring_status read_key(struct reading *reading, const char *key, const char *text)
 {
     struct tool_result *result = reading->result;
@@ -61,6 +74,8 @@ static enum ring_status read_key(struct reading *reading, const char *key, const
         reading->first_s = strtod(text, NULL);
     else if (strcmp(key, "drift") == 0)
         result->drift = strtod(text, NULL);
+    else if (strcmp(key, "core_share") == 0)
+        result->core_share = mean_of(text);
     else if (strcmp(key, "peak_rss_bytes") == 0)
         reading->peak_rss = strdup(text);
     else if (strcmp(key, "baseline_rss_bytes") == 0)

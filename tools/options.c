@@ -33,6 +33,8 @@ enum key {
     KEY_SEEDS,
     KEY_SIMGRID,
     KEY_IMPORT,
+    KEY_ROUNDS,
+    KEY_PROTECT,
 };
 
 struct choice {
@@ -55,12 +57,12 @@ static const struct choice all_options[] = {
      {"seeds", KEY_SEEDS, "N", 0, "Play N seeds of the faults: median, p95 and worst step", 0}},
     {TOOL_TAKES_MPI, {"mpirun", KEY_MPIRUN, "PROGRAM", 0, "The mpirun to use", 0}},
     {TOOL_TAKES_MPI, {"mpi-args", KEY_MPI_ARGS, "WORDS", 0, "Words for mpirun in place of ours", 0}},
-    {TOOL_TAKES_VERIFY,
-     {"dump", KEY_DUMP, "DIR", 0, "Write q, k, v, out and lse as NumPy .npy files into DIR", 0}},
     {TOOL_TAKES_DEVICE, {"device", KEY_DEVICE, "WORD", 0, "Compute on cpu (default), cuda or auto", 0}},
     {TOOL_TAKES_DEVICE,
      {"move", KEY_MOVE, "WORD", 0,
       "How blocks move between CUDA devices: auto (default), aware, peer or staged", 0}},
+    {TOOL_TAKES_VERIFY,
+     {"dump", KEY_DUMP, "DIR", 0, "Write q, k, v, out and lse as NumPy .npy files into DIR", 0}},
     {TOOL_TAKES_VERIFY,
      {"max-rows", KEY_MAX_ROWS, "N", 0, "Check N query rows of each head and rank (default 64; 0: all)", 0}},
     {TOOL_TAKES_PLACE,
@@ -73,8 +75,18 @@ static const struct choice all_options[] = {
     {TOOL_TAKES_TOPOLOGY,
      {"import", KEY_IMPORT, "KIND", 0,
       "Make a topology file of FILE: nvidia-smi (its topo -m) or hwloc (lstopo --of xml)", 0}},
+    {TOOL_TAKES_VALIDATE,
+     {"out", KEY_OUT, "DIR", 0, "Where ACCURACY.md and accuracy.svg go (default: docs)", 0}},
+    {TOOL_TAKES_VALIDATE,
+     {"rounds", KEY_ROUNDS, "N", 0, "Go through all scenarios N times (default 3, at most 32)", 0}},
+    {TOOL_TAKES_VALIDATE,
+     {"protect", KEY_PROTECT, NULL, 0, "Run ranks at a real-time priority, ahead of other load (needs root)",
+      0}},
 };
 enum { N_OPTIONS = sizeof all_options / sizeof all_options[0] };
+
+static const char *const devices[] = {"cpu", "cuda", "auto", NULL};
+static const char *const moves[] = {"auto", "aware", "peer", "staged", NULL};
 
 struct parse {
     const struct tool_command *command;
@@ -85,9 +97,6 @@ static void check_world(const struct parse *parse, const char *word, struct argp
 {
     const char *const *worlds = parse->command->worlds;
     char list[128] = "";
-static const char *const devices[] = {"cpu", "cuda", "auto", NULL};
-static const char *const moves[] = {"auto", "aware", "peer", "staged", NULL};
-
     for (size_t i = 0; worlds[i] != NULL; i++) {
         if (strcmp(worlds[i], word) == 0) {
             parse->options->world = worlds[i];
@@ -98,15 +107,6 @@ static const char *const moves[] = {"auto", "aware", "peer", "staged", NULL};
     const char *near = tool_name_nearest(word, worlds);
     argp_error(state, "--world '%s': one of %s is wanted%s%s%s", word, list,
                near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
-}
-
-static unsigned effort_of(const char *word, struct argp_state *state)
-{
-    for (unsigned i = 0; i < MODEL_N_EFFORTS; i++)
-        if (strcmp(model_effort_names[i], word) == 0)
-            return i;
-    argp_error(state, "--effort '%s': one of quick, normal, thorough is wanted", word);
-    return MODEL_EFFORT_NORMAL;
 }
 
 /* The word itself, if it is one of a list. */
@@ -121,6 +121,15 @@ static const char *one_of(const char *option, const char *word, const char *cons
     }
     argp_error(state, "--%s '%s': one of %s is wanted", option, word, list);
     return NULL;
+}
+
+static unsigned effort_of(const char *word, struct argp_state *state)
+{
+    for (unsigned i = 0; i < MODEL_N_EFFORTS; i++)
+        if (strcmp(model_effort_names[i], word) == 0)
+            return i;
+    argp_error(state, "--effort '%s': one of quick, normal, thorough is wanted", word);
+    return MODEL_EFFORT_NORMAL;
 }
 
 static uint64_t whole_number(const char *name, const char *word, struct argp_state *state)
@@ -139,6 +148,15 @@ static uint32_t seeds_of(const char *word, struct argp_state *state)
     uint64_t n = whole_number("seeds", word, state);
     if (n == 0 || n > MOST_SEEDS)
         argp_error(state, "--seeds '%s': 1 to %d are wanted", word, MOST_SEEDS);
+    return (uint32_t)n;
+}
+
+static uint32_t rounds_of(const char *word, struct argp_state *state)
+{
+    enum { MOST_ROUNDS = 32 };
+    uint64_t n = whole_number("rounds", word, state);
+    if (n == 0 || n > MOST_ROUNDS)
+        argp_error(state, "--rounds '%s': 1 to %d are wanted", word, MOST_ROUNDS);
     return (uint32_t)n;
 }
 
@@ -181,6 +199,12 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
     case KEY_MPI_ARGS:
         options->mpi_args = word;
         return 0;
+    case KEY_DEVICE:
+        options->device = one_of("device", word, devices, state);
+        return 0;
+    case KEY_MOVE:
+        options->move = one_of("move", word, moves, state);
+        return 0;
     case KEY_DUMP:
         options->dump = word;
         return 0;
@@ -191,6 +215,12 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
     case KEY_SEEDS:
         options->n_seeds = seeds_of(word, state);
         return 0;
+    case KEY_ROUNDS:
+        options->n_rounds = rounds_of(word, state);
+        return 0;
+    case KEY_PROTECT:
+        options->protect = true;
+        return 0;
     case KEY_KEEP_DEVICES:
         options->keep_devices = true;
         return 0;
@@ -199,12 +229,6 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
         return 0;
     case KEY_SIMGRID:
         options->simgrid = true;
-    case KEY_DEVICE:
-        options->device = one_of("device", word, devices, state);
-        return 0;
-    case KEY_MOVE:
-        options->move = one_of("move", word, moves, state);
-        return 0;
         return 0;
     case KEY_IMPORT:
         if (strcmp(word, "nvidia-smi") != 0 && strcmp(word, "hwloc") != 0)

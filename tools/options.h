@@ -46,6 +46,9 @@ struct tool_options {
     bool keep_devices;
     bool simgrid;
     const char *import; /* NULL: none; nvidia-smi or hwloc */
+    uint32_t n_rounds;  /* 0: not given */
+    bool protect;       /* ranks at a real-time priority */
+    bool quiet;         /* no command line: the mpirun command is not shown */
 };
 
 struct tool_command;

@@ -54,7 +54,7 @@ static enum ring_status spawn(FILE *script, FILE *words, pid_t *child, struct ri
     return code == 0 ? RING_OK : ring_fail(error, RING_WORLD, "gnuplot does not start: %s", strerror(code));
 }
 
-static enum ring_status run_gnuplot(FILE *script, struct ring_error *error)
+enum ring_status tool_plot_run(FILE *script, struct ring_error *error)
 {
     FILE *words = tmpfile();
     pid_t child;
@@ -98,7 +98,7 @@ static enum ring_status draw(const struct tool_result *results, size_t n_results
     } else {
         tool_plot_script(&plot, script);
         status = fflush(script) == 0
-                     ? run_gnuplot(script, error)
+                     ? tool_plot_run(script, error)
                      : ring_fail(error, RING_IO, "no room for a temporary file: %s", strerror(errno));
         fclose(script);
     }

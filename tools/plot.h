@@ -23,4 +23,8 @@ struct tool_plot {
  * in which they usually happen. A result without steps is drawn as the sums of each rank. */
 void tool_plot_script(const struct tool_plot *plot, FILE *script);
 
+/* Runs gnuplot on a script, from its beginning. RING_UNSUPPORTED if it is not installed; RING_WORLD with its
+ * words. */
+enum ring_status tool_plot_run(FILE *script, struct ring_error *error);
+
 #endif

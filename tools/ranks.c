@@ -77,7 +77,7 @@ static const char **make_arguments(const struct tool_ranks *ranks, const struct 
     return list;
 }
 
-static enum ring_status launch(const struct tool_launch_spec *spec, struct ring_error *error)
+static enum ring_status launch(const struct tool_launch_spec *spec, bool quiet, struct ring_error *error)
 {
     static struct tool_launch_outcome outcome; /* large */
     static char command[sizeof outcome.command];
@@ -85,7 +85,8 @@ static enum ring_status launch(const struct tool_launch_spec *spec, struct ring_
     if (status != RING_OK)
         return status;
     fflush(stdout);
-    fprintf(stderr, "%s\n", command);
+    if (!quiet)
+        fprintf(stderr, "%s\n", command);
     return tool_launch(spec, &outcome, error);
 }
 
@@ -104,9 +105,10 @@ enum ring_status tool_ranks_run(const struct tool_ranks *ranks, const struct too
         .mpirun = options->mpirun,
         .mpi_args = options->mpi_args,
         .timeout_s = ranks->timeout_s,
-        .progress_fd = isatty(STDERR_FILENO) ? STDERR_FILENO : 0,
+        .progress_fd = isatty(STDERR_FILENO) && !options->quiet ? STDERR_FILENO : 0,
     };
-    status = arguments == NULL ? ring_fail(error, RING_NO_MEMORY, "out of memory") : launch(&spec, error);
+    status = arguments == NULL ? ring_fail(error, RING_NO_MEMORY, "out of memory")
+                               : launch(&spec, options->quiet, error);
     free(arguments);
     if (status != RING_OK)
         tool_ranks_forget(out);
@@ -151,13 +153,13 @@ enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct too
         tool_figure(TOOL_BYTES, available).text, advice);
 }
 
-uint32_t tool_ranks_processors(void)
-{
 bool tool_ranks_device(const struct tool_options *options)
 {
     return options->device != NULL && strcmp(options->device, "cpu") != 0;
 }
 
+uint32_t tool_ranks_processors(void)
+{
     cpu_set_t set;
     int n =
         sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);

@@ -103,10 +103,11 @@ struct tool_result {
     struct tool_link *links;
     size_t n_links;
     struct model_bound bound;
-    double flops;    /* of all ranks */
-    double moving_s; /* durations of all messages, added up over the ranks that receive them */
-    double drift;    /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
-                        unknown */
+    double flops;      /* of all ranks */
+    double moving_s;   /* durations of all messages, added up over the ranks that receive them */
+    double drift;      /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
+                          unknown */
+    double core_share; /* of a measured run: processor time over time, mean over ranks; 0: unknown */
     struct tool_verdict verdict;
     struct tool_blame blame;             /* of a predicted step */
     struct tool_seeds seeds;             /* the same */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From trials to figures: plain statistics. Nothing runs and nothing is printed here. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tools/validate.h"
+
+static const double apart =
+    0.05; /* times that differ by less are not to be ranked: the measurement is not that sure */
+
+double tool_trial_error(const struct tool_trial *trial, bool scaled)
+{
+    double predicted_s = scaled ? trial->scaled_s : trial->predicted_s;
+    return (predicted_s - trial->measured_s) / trial->measured_s;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    const double *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static double median_of(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, ascending);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static void find_errors(const struct tool_trial *trials, size_t n, bool scaled, double *room,
+                        struct tool_accuracy *accuracy)
+{
+    for (size_t i = 0; i < n; i++) {
+        double error = tool_trial_error(&trials[i], scaled);
+        accuracy->bias += error / (double)n;
+        room[i] = fabs(error);
+        if (room[i] > accuracy->worst) {
+            accuracy->worst = room[i];
+            accuracy->worst_at = i;
+        }
+    }
+    accuracy->median = median_of(room, n);
+    accuracy->p95 = room[(95 * n + 99) / 100 - 1]; /* sorted by now */
+}
+
+static void find_parts(const struct tool_trial *trials, size_t n, double *room,
+                       struct tool_accuracy *accuracy)
+{
+    for (enum tool_part part = 0; part < TOOL_N_PARTS; part++) {
+        for (size_t i = 0; i < n; i++) {
+            double share = trials[i].parts_s[part] / trials[i].measured_s;
+            accuracy->part_bias[part] += share / (double)n;
+            room[i] = fabs(share);
+        }
+        accuracy->part_median[part] = median_of(room, n);
+    }
+}
+
+/* Does the prediction choose between two scenarios as the measurement does? A prediction that sees no
+ * difference does not. */
+static void find_order(const struct tool_trial *trials, size_t n, bool scaled, struct tool_accuracy *accuracy)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++) {
+            double a = trials[i].measured_s, b = trials[j].measured_s;
+            if (!(fabs(a - b) > apart * fmin(a, b)))
+                continue;
+            double p = scaled ? trials[i].scaled_s : trials[i].predicted_s,
+                   q = scaled ? trials[j].scaled_s : trials[j].predicted_s;
+            accuracy->n_pairs++;
+            accuracy->n_right += (p < q && a < b) || (p > q && a > b);
+        }
+}
+
+enum ring_status tool_accuracy_find(const struct tool_trial *trials, size_t n, bool scaled,
+                                    struct tool_accuracy *accuracy, struct ring_error *error)
+{
+    *accuracy = (struct tool_accuracy){.n = n};
+    if (n == 0)
+        return RING_OK;
+    double *room = malloc(n * sizeof *room);
+    if (room == NULL)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for %zu errors", n);
+    find_errors(trials, n, scaled, room, accuracy);
+    find_parts(trials, n, room, accuracy);
+    find_order(trials, n, scaled, accuracy);
+    free(room);
+    return RING_OK;
+}
