@@ -10,6 +10,9 @@
 /* No core copies faster: a call that was quicker than this did not copy the message. */
 #define FASTEST_COPY_BYTES_PER_S 50e9
 
+/* Between looks at what a device does, in a long wait. */
+#define SHORT_NAP_S 20e-6
+
 static struct exec_transport *of(struct ring_transport *transport)
 {
     return (struct exec_transport *)transport;
@@ -137,6 +140,8 @@ static enum ring_status wait_for(struct ring_transport *transport, struct ring_r
         status = exec_transport_look(t);
         if (status != RING_OK || flight->done)
             break;
+        if (t->spec.mover) /* a chunk that has come wants the next to follow */
+            patience.nap_s = SHORT_NAP_S;
         status = exec_patience_pause(&patience);
         if (status != RING_OK)
             return give_up(t, flight, status);

@@ -10,7 +10,11 @@
 #include "tests/cuda/device_stream.h"
 #include "tests/cuda/ranks.h"
 
-enum { CHUNK_BYTES = 60000 };
+/* So that every message has several chunks, and none has thousands. */
+static uint64_t chunk_bytes(const struct conformance_case *one)
+{
+    return one->memory_bytes / 60 + 1000;
+}
 
 /* A task that is in a stream. Conformance has one at a time. */
 struct pieces {
@@ -52,7 +56,7 @@ static enum ring_status play(const struct conformance_case *one, MPI_Comm comm, 
     struct exec_launch hook = {launch, &pieces};
     struct exec_bound bound = {.timeout_s = 20, .crowded = true, .rank = rank};
     struct exec_mover_spec spec = {
-        .comm = comm, .bound = bound, .lanes = &lanes, .move = move, .stage_bytes = CHUNK_BYTES};
+        .comm = comm, .bound = bound, .lanes = &lanes, .move = move, .stage_bytes = chunk_bytes(one)};
     exec_compute_lane_init(&compute, &lanes, &hook);
     if (status == RING_OK)
         status = exec_mover_open(&mover, &spec, error);

@@ -4,8 +4,6 @@
 #ifndef TESTS_CUDA_RANKS_H
 #define TESTS_CUDA_RANKS_H
 
-#include <mpi.h>
-
 #include "engine/status.h"
 
 /* A line of the test's output, from rank 0. */
