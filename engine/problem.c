@@ -19,6 +19,10 @@ const char *const ring_pass_names[RING_N_PASSES] = {RING_PASSES(RING_NAME)};
 #define MAX_HEADS    (1u << 12)
 #define MAX_HEAD_DIM (1u << 12)
 
+/* Each of Q, K, V and out: so many elements that the bytes of everything a rank holds, moves or counts stay far
+ * below 2^64, and far above what any cluster holds. */
+#define MAX_ELEMENTS 0x1p50
+
 uint32_t ring_dtype_bytes(enum ring_dtype dtype)
 {
     switch (dtype) {
@@ -61,6 +65,11 @@ enum ring_status ring_problem_check(const struct ring_problem *problem, struct r
                          "heads is %" PRIu32 ", which is not a multiple of kv_heads %" PRIu32
                          ": each K/V head serves the same number of query heads",
                          problem->heads, problem->kv_heads);
+    double n_elements = (double)problem->tokens * problem->batch * problem->heads * problem->head_dim;
+    if (n_elements > MAX_ELEMENTS)
+        return ring_fail(error, RING_BAD_INPUT,
+                         "tokens * batch * heads * head_dim is %.3g elements, wanted at most %.3g (2^50)",
+                         n_elements, MAX_ELEMENTS);
     return RING_OK;
 }
 

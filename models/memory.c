@@ -77,24 +77,25 @@ static bool holds(const struct ring_plan_spec *spec, uint64_t capacity_bytes, ui
            model_ring_memory_staged(&plan, plan.n_ranks - 1, staging_bytes).total_bytes <= capacity_bytes;
 }
 
-/* Memory grows with the tokens, so bisection finds the last that fit. What the engine refuses for its length
- * does not fit either. */
+/* Memory grows with the tokens, so bisection finds the last that fit. Every rank needs a token; what the engine
+ * refuses for its length does not fit either. */
 uint64_t model_largest_tokens(const struct ring_plan_spec *spec, uint64_t capacity_bytes,
                               uint64_t staging_bytes)
 {
     struct ring_plan_spec trial = *spec;
-    uint64_t even = spec->layout == RING_LAYOUT_ZIGZAG ? 2 * (uint64_t)spec->n_ranks : spec->n_ranks;
-    uint64_t fitting = 0, failing = (UINT64_C(1) << 32) / (even ? even : 1) + 1;
+    uint64_t fitting = spec->n_ranks, failing = UINT64_C(1) << 32;
 
+    trial.problem.tokens = fitting;
+    if (!holds(&trial, capacity_bytes, staging_bytes))
+        return 0;
     while (failing - fitting > 1) {
-        uint64_t middle = fitting + (failing - fitting) / 2;
-        trial.problem.tokens = middle * even;
+        trial.problem.tokens = fitting + (failing - fitting) / 2;
         if (holds(&trial, capacity_bytes, staging_bytes))
-            fitting = middle;
+            fitting = trial.problem.tokens;
         else
-            failing = middle;
+            failing = trial.problem.tokens;
     }
-    return fitting * even;
+    return fitting;
 }
 
 /* One after the other: with few ranks, or keep_kv, one rank more may also mean one buffer more. */

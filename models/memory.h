@@ -33,9 +33,8 @@ struct model_memory model_ring_memory(const struct ring_plan *plan, uint32_t ran
 struct model_memory model_ring_memory_staged(const struct ring_plan *plan, uint32_t rank,
                                              uint64_t staging_bytes);
 
-/* The largest sequence, in whole multiples that keep shards even (n_ranks, zigzag 2 * n_ranks), of which each
- * rank's total stays within capacity_bytes; 0 if not even the smallest does. spec->problem.tokens is ignored.
- */
+/* The largest sequence of which each rank's total stays within capacity_bytes; 0 if not even a token a rank
+ * does. spec->problem.tokens is ignored. */
 uint64_t model_largest_tokens(const struct ring_plan_spec *spec, uint64_t capacity_bytes,
                               uint64_t staging_bytes);
 /* The smallest number of ranks, up to most_ranks, at which each rank's total stays within capacity_bytes; 0

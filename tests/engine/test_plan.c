@@ -281,6 +281,20 @@ static void each_pass_sends_what_the_formula_says(void **state)
     }
 }
 
+static void more_elements_than_bytes_can_count_are_refused(void **state)
+{
+    struct ring_plan_spec spec = spec_of(UINT64_C(1) << 31, 8);
+    struct ring_plan plan;
+    struct ring_error error;
+
+    (void)state;
+    spec.problem.batch = 65536;
+    spec.problem.heads = spec.problem.kv_heads = 4096;
+    spec.problem.head_dim = 4096; /* each in range; 2^71 elements together */
+    assert_int_equal(ring_plan_init(&plan, &spec, &error), RING_BAD_INPUT);
+    assert_non_null(strstr(error.text, "2^50"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +308,7 @@ int main(void)
         cmocka_unit_test(uneven_shards_send_their_own_sizes),
         cmocka_unit_test(gradients_travel_one_step_behind_their_block_and_come_home),
         cmocka_unit_test(backward_bytes_follow_the_formula),
+        cmocka_unit_test(more_elements_than_bytes_can_count_are_refused),
         cmocka_unit_test(nonsense_is_refused_with_the_field_and_what_fits),
         cmocka_unit_test(each_pass_sends_what_the_formula_says),
     };
