@@ -11,6 +11,7 @@
 #include "models/recurrence.h"
 #include "sim/sim.h"
 #include "tools/passes.h"
+#include "tools/play.h"
 #include "tools/traffic.h"
 #include "tools/verdict.h"
 
@@ -108,57 +109,17 @@ static enum ring_status by_recurrence(const struct tool_setup *setup, bool with_
     return RING_OK;
 }
 
-/* Hands the rows of each rank over to one trace. */
-static enum ring_status join_traces(struct ring_trace *traces, uint32_t n, struct ring_trace *all,
-                                    struct ring_error *error)
-{
-    size_t n_rows = 0;
-    for (uint32_t i = 0; i < n; i++)
-        n_rows += traces[i].n_rows;
-    all->rows = malloc((n_rows + 1) * sizeof *all->rows);
-    if (all->rows == NULL)
-        return ring_fail(error, RING_NO_MEMORY, "out of memory for a trace of %zu rows", n_rows);
-    all->capacity = n_rows + 1;
-    for (uint32_t i = 0; i < n; i++) {
-        if (traces[i].n_rows > 0)
-            memcpy(all->rows + all->n_rows, traces[i].rows, traces[i].n_rows * sizeof *all->rows);
-        all->n_rows += traces[i].n_rows;
-        ring_trace_fini(&traces[i]);
-        ring_trace_init(&traces[i]);
-    }
-    return RING_OK;
-}
-
-static enum ring_status run_simgrid(const struct tool_setup *setup, struct ring_trace *all,
-                                    struct ring_error *error)
-{
-    uint32_t n = setup->plan.n_ranks;
-    struct sim_spec spec = {.ring = &setup->ring};
-    double *ends_s = calloc(n, sizeof *ends_s);
-    struct ring_trace *traces = calloc(n, sizeof *traces);
-    enum ring_status status = RING_OK;
-    if (ends_s == NULL || traces == NULL)
-        status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
-    for (uint32_t i = 0; traces != NULL && i < n; i++)
-        ring_trace_init(&traces[i]);
-    if (status == RING_OK)
-        status = sim_run(&spec, ends_s, traces, error);
-    if (status == RING_OK)
-        status = join_traces(traces, n, all, error);
-    for (uint32_t i = 0; traces != NULL && i < n; i++)
-        ring_trace_fini(&traces[i]);
-    free(traces);
-    free(ends_s);
-    return status;
-}
-
 static enum ring_status by_simgrid(const struct tool_setup *setup, bool with_steps,
                                    struct tool_result *result, struct ring_error *error)
 {
     uint32_t n = setup->plan.n_ranks, n_steps = setup->plan.n_steps;
+    struct sim_spec spec = {.ring = &setup->ring};
+    double *ends_s = calloc(n, sizeof *ends_s);
+    if (ends_s == NULL)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
     struct ring_trace all;
-    ring_trace_init(&all);
-    enum ring_status status = run_simgrid(setup, &all, error);
+    enum ring_status status = tool_play_traced(&spec, ends_s, &all, error);
+    free(ends_s);
     if (status == RING_OK)
         status = tool_result_allocate(result, n, n_steps, true, error);
     if (status == RING_OK)

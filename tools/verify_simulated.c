@@ -10,8 +10,8 @@
 
 #include "exec/kernels/attention.h"
 #include "exec/kernels/data.h"
-#include "sim/sim.h"
 #include "tools/passes.h"
+#include "tools/play.h"
 #include "tools/verify.h"
 
 /* What one rank has. */
@@ -221,24 +221,13 @@ static enum ring_status simulate(const struct tool_setup *setup, const struct cr
     uint32_t n = setup->plan.n_ranks;
     struct sim_spec spec = {&setup->ring, crew->memory, crew->compute};
     double *ends_s = calloc(n, sizeof *ends_s);
-    struct ring_trace *traces = calloc(n, sizeof *traces), all;
-    enum ring_status status = RING_OK;
-    ring_trace_init(&all);
-    if (ends_s == NULL || traces == NULL)
-        status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
-    for (uint32_t i = 0; traces != NULL && i < n; i++)
-        ring_trace_init(&traces[i]);
-    if (status == RING_OK)
-        status = sim_run(&spec, ends_s, traces, error);
-    for (uint32_t i = 0; traces != NULL && i < n; i++) {
-        for (size_t row = 0; row < traces[i].n_rows && status == RING_OK; row++)
-            status = ring_trace_append(&all, &traces[i].rows[row]);
-        ring_trace_fini(&traces[i]);
-    }
+    if (ends_s == NULL)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
+    struct ring_trace all;
+    enum ring_status status = tool_play_traced(&spec, ends_s, &all, error);
     if (status == RING_OK)
         status = tool_passes_check(&setup->plan, &all, error);
     ring_trace_fini(&all);
-    free(traces);
     free(ends_s);
     return status;
 }
