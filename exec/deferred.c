@@ -4,6 +4,7 @@
  * looked after meanwhile. */
 #include "exec/transport_parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* Ten looks at each transfer: a copy or a wire moves some 10 GB/s. Never more often than a look is worth,
@@ -38,6 +39,7 @@ struct watch {
     double polling_s;         /* time spent looking */
     double block_s;           /* how long it is to take, if that is fixed */
     double interval_s;
+    uint32_t step;
 };
 
 static enum ring_status look_up(struct exec_transport *t, struct watch *watch)
@@ -45,8 +47,9 @@ static enum ring_status look_up(struct exec_transport *t, struct watch *watch)
     double before_s = exec_transport_now(t);
 
     if (exec_stopped(&t->spec.bound))
-        return ring_fail(&t->base.error, RING_WORLD, "rank %d: stopped from outside while computing",
-                         t->rank);
+        return ring_fail(&t->base.error, RING_WORLD,
+                         "rank %d: step %" PRIu32 ": stopped from outside while computing", t->rank,
+                         watch->step);
     if (before_s - watch->polled_s < watch->interval_s)
         return RING_OK;
     enum ring_status status = exec_transport_look(t);
@@ -136,6 +139,7 @@ static enum ring_status run_compute(struct exec_transport *t, struct exec_flight
     struct watch watch = {.begun_s = begun_s,
                           .polled_s = begun_s,
                           .interval_s = poll_interval_s(t),
+                          .step = flight->task.step,
                           .block_s = fixed_s(compute, flight->task.job) * hardship_factor(t, flight)};
 
     if (watch.block_s > 0 && compute->core_free)

@@ -16,11 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/last_words.h"
+
 enum {
     TICK_MS = 50,       /* how soon an end without output is seen */
     GRACE_MS = 3000,    /* between asking mpirun to stop and killing it: it has ranks to stop first */
     AFTER_END_MS = 200, /* how long stderr is still read after mpirun has ended */
-    LINE_BYTES = 1024,
+    LINE_BYTES = TOOL_LAST_WORDS_LINE,
 };
 
 /* What the ranks and mpirun say, cut into lines. */
@@ -29,10 +31,7 @@ struct listener {
     int progress_fd;
     char line[LINE_BYTES];
     size_t n;
-    char error_line[LINE_BYTES]; /* with the mark; of several the one of the earliest hop */
-    long error_hop;
-    char death_line[LINE_BYTES]; /* mpirun saw a rank die of a signal */
-    char other_line[LINE_BYTES]; /* the first of the others that is not decoration */
+    struct tool_last_words words;
 };
 
 static volatile sig_atomic_t interrupted;
@@ -49,27 +48,6 @@ static double clock_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* mpirun frames its advice with dashes and blank lines and says that it stops because something stopped. */
-static bool is_decoration(const char *line)
-{
-    if (strncmp(line, "Primary job ", 12) == 0 || strncmp(line, "a non-zero exit code.", 21) == 0)
-        return true;
-    return line[strspn(line, "-=* \t")] == '\0';
-}
-
-/* The ranks' lines come in any order. Who waits at a later hop waits because of an earlier one, so the
- * earliest hop tells most; a line that names none is about all of it. */
-static void take_error(struct listener *listener, const char *line)
-{
-    const char *at = strstr(line, ": hop ");
-    long hop = at ? strtol(at + strlen(": hop "), NULL, 10) : -1;
-
-    if (listener->error_line[0] && hop >= listener->error_hop)
-        return;
-    listener->error_hop = hop;
-    snprintf(listener->error_line, sizeof listener->error_line, "%s", line);
-}
-
 static void take_line(struct listener *listener)
 {
     char *line = listener->line;
@@ -84,12 +62,9 @@ static void take_line(struct listener *listener)
             write(listener->progress_fd, line + progress_mark, n + 1 - progress_mark) < 0)
             listener->progress_fd = 0; /* nobody looks any more */
     } else if (strncmp(line, TOOL_LAUNCH_ERROR_MARK, error_mark) == 0) {
-        take_error(listener, line + error_mark);
-    } else if (strstr(line, "noticed that process rank") || strstr(line, "exited on signal")) {
-        if (!listener->death_line[0])
-            snprintf(listener->death_line, sizeof listener->death_line, "%s", line);
-    } else if (!listener->other_line[0] && !is_decoration(line)) {
-        snprintf(listener->other_line, sizeof listener->other_line, "%s", line);
+        tool_last_words_of_rank(&listener->words, line + error_mark);
+    } else {
+        tool_last_words_of_mpirun(&listener->words, line);
     }
 }
 
@@ -260,11 +235,8 @@ static enum ring_status run(const struct tool_launch_spec *spec, const struct to
     close(listener.fd);
     outcome->seconds = clock_s() - begun_s;
     outcome->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    const char *first = listener.error_line[0] ? listener.error_line : "";
-    if (!first[0] && !listener.death_line[0])
-        first = listener.other_line;
-    snprintf(outcome->last_words, sizeof outcome->last_words, "%.600s%s%.400s", first,
-             first[0] && listener.death_line[0] ? "; " : "", listener.death_line);
+    tool_last_words_tell(&listener.words, outcome->last_words, sizeof outcome->last_words);
+    tool_last_words_fini(&listener.words);
     return judge(spec, outcome, error);
 }
 

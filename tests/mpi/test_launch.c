@@ -111,6 +111,51 @@ static void the_ranks_own_line_is_the_error(void **state)
     assert_int_equal(outcome.exit_code, 137);
 }
 
+static void who_waited_first_comes_before_who_was_stopped_with_the_rest(void **state)
+{
+    (void)state;
+    run_shell(
+        "echo 'ringlab-rank: rank 3: step 1: stopped from outside while computing' >&2;"
+        "echo 'ringlab-rank: rank 2: hop 1: block 0 from rank 1: stopped from outside while waiting "
+        "for it' >&2;"
+        "echo 'ringlab-rank: rank 5: waiting for all ranks to be ready: no end after 5 s' >&2;"
+        "echo 'ringlab-rank: rank 4: hop 3: block 1 from rank 3 has not arrived after 5 s' >&2;"
+        "echo 'ringlab-rank: rank 0: hop 2: block 2 to rank 1 has not been taken after 5 s' >&2; exit 3",
+        20, 0);
+    assert_string_equal(error.text, "rank 0: hop 2: block 2 to rank 1 has not been taken after 5 s");
+    run_shell("echo 'ringlab-rank: rank 0: hop 2: block 2 to rank 1 has not been taken after 5 s' >&2;"
+              "echo 'ringlab-rank: rank 3: out of memory' >&2; exit 3",
+              20, 0);
+    assert_string_equal(error.text, "rank 3: out of memory");
+}
+
+#define KILLED                                                                                               \
+    "echo 'mpirun noticed that process rank 1 with PID 0 on node here exited on signal 9 (Killed).' >&2; "   \
+    "exit 137"
+
+static void a_killed_rank_comes_before_those_that_it_left_behind(void **state)
+{
+    (void)state;
+    run_shell("echo 'ringlab-rank: rank 0: step 2: stopped from outside while computing' >&2;" KILLED, 20, 0);
+    assert_string_equal(error.text,
+                        "rank 1 was killed by signal 9 (Killed); rank 0 computed step 2 meanwhile");
+    run_shell("echo 'ringlab-rank: rank 12: hop 0: block 3 from rank 11: stopped from outside while waiting "
+              "for it' >&2;"
+              "echo 'ringlab-rank: rank 2: hop 2: block 3 from rank 1: stopped from outside while waiting "
+              "for it' >&2;" KILLED,
+              20, 0);
+    assert_string_equal(
+        error.text, "rank 1 was killed by signal 9 (Killed); rank 2 waited for block 3 from rank 1 at hop 2");
+    run_shell("echo 'ringlab-rank: rank 0: hop 2: block 2 to rank 1: stopped from outside while waiting "
+              "for it' >&2;" KILLED,
+              20, 0);
+    assert_string_equal(
+        error.text,
+        "rank 1 was killed by signal 9 (Killed); rank 0 waited for rank 1 to take block 2 at hop 2");
+    run_shell(KILLED, 20, 0);
+    assert_string_equal(error.text, "rank 1 was killed by signal 9 (Killed)");
+}
+
 static void progress_is_passed_on_without_its_mark(void **state)
 {
     int ends[2];
@@ -178,6 +223,8 @@ int main(void)
         cmocka_unit_test(an_open_quote_in_mpi_args_is_refused),
         cmocka_unit_test(a_good_end_is_ok),
         cmocka_unit_test(the_ranks_own_line_is_the_error),
+        cmocka_unit_test(who_waited_first_comes_before_who_was_stopped_with_the_rest),
+        cmocka_unit_test(a_killed_rank_comes_before_those_that_it_left_behind),
         cmocka_unit_test(progress_is_passed_on_without_its_mark),
         cmocka_unit_test(the_time_limit_ends_the_whole_group),
         cmocka_unit_test(a_missing_mpirun_says_what_to_install),
