@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 static const char *const predicting[] = {"auto", "recurrence", "simgrid", NULL};
-static const char *const verifying[] = {"auto", "mpi", "simgrid", "recurrence", NULL};
+static const char *const verifying[] = {"auto", "mpi", "simgrid", NULL};
 
 enum { SCENARIO = TOOL_TAKES_SET | TOOL_TAKES_JSON };
 

@@ -8,9 +8,10 @@
 
 #include "tools/result.h"
 
-#define TOOL_RESULT_SCHEMA  "ringlab-result-1"
-#define TOOL_COMPARE_SCHEMA "ringlab-compare-1"
-#define TOOL_VERIFY_SCHEMA  "ringlab-verify-1"
+#define TOOL_RESULT_SCHEMA   "ringlab-result-1"
+#define TOOL_COMPARE_SCHEMA  "ringlab-compare-1"
+#define TOOL_VERIFY_SCHEMA   "ringlab-verify-1"
+#define TOOL_VALIDATE_SCHEMA "ringlab-validate-1"
 
 /* null where the value is not finite. */
 json_t *tool_json_number(double value);

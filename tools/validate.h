@@ -88,6 +88,11 @@ enum ring_status tool_validate_page(const struct tool_trial *trials, size_t n,
                                     const struct tool_circumstances *circumstances, FILE *file,
                                     struct ring_error *error);
 
+/* validate_json.c: all of it as one JSON document. */
+enum ring_status tool_validate_write(const struct tool_trial *trials, size_t n,
+                                     const struct tool_circumstances *circumstances, FILE *file,
+                                     struct ring_error *error);
+
 /* validate_plot.c: a gnuplot script that draws predicted against measured, and the signed error by part. */
 void tool_validate_script(const struct tool_trial *trials, size_t n, const char *output, FILE *script);
 

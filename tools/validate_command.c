@@ -98,7 +98,8 @@ static enum ring_status leave(struct tool_validation *v, const struct tool_trial
         return ring_fail(error, RING_IO, "%.200s...: the path is too long", folder);
     enum ring_status status = write_page(v, trials, n, page, error);
     if (status == RING_OK)
-        status = show(v, trials, n, error);
+        status = v->options->json ? tool_validate_write(trials, n, &v->circumstances, stdout, error)
+                                  : show(v, trials, n, error);
     if (status != RING_OK)
         return status;
     status = draw(trials, n, picture, error);
@@ -107,7 +108,7 @@ static enum ring_status leave(struct tool_validation *v, const struct tool_trial
         picture[0] = '\0';
         status = RING_OK;
     }
-    if (status == RING_OK)
+    if (status == RING_OK && !v->options->json)
         printf("  %s%s%s\n", page, picture[0] != '\0' ? " " : "", picture);
     return status;
 }
