@@ -20,6 +20,9 @@ static void set_times(struct machine *machine, struct parcel *parcel, double mov
     inbox->moved_s = parcel->moved_s = moved_s;
     inbox->state = MOVED;
     parcel->moved = true;
+    const struct model_ring *ring = machine->play->ring;
+    model_count_moving(machine->play, inbox->hop, movable_s,
+                       moved_s + model_fault_latency_s(ring, &ring->hops[inbox->hop], moved_s));
 }
 
 static void move_alone(struct machine *machine, uint32_t hop, struct parcel *parcel, double movable_s)
@@ -59,8 +62,9 @@ static void settle(struct machine *machine, uint32_t hop)
         model_share_hop(machine->play->ring->hops[hop].bytes_per_s,
                         (const double[]){waiting[0]->movable_s, waiting[1]->movable_s},
                         (const double[]){(double)waiting[0]->bytes, (double)waiting[1]->bytes}, moved_s);
-        for (int i = 0; i < MAX_PARCELS; i++)
-            set_times(machine, waiting[i], waiting[i]->movable_s, moved_s[i]);
+        int first = waiting[1]->movable_s < waiting[0]->movable_s;
+        set_times(machine, waiting[first], waiting[first]->movable_s, moved_s[first]);
+        set_times(machine, waiting[!first], waiting[!first]->movable_s, moved_s[!first]);
     }
     wake_ends(machine, flow);
 }

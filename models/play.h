@@ -15,12 +15,27 @@ struct model_play {
     double *ends_s;            /* as in recurrence.h, all borrowed */
     struct ring_parts *totals; /* zeroed */
     struct ring_parts *steps;  /* may be NULL */
+    double *until_s;           /* [n_hops] up to when the hop's time is in moving_s; NULL: nobody asks */
+    double moving_s;           /* how long something moved, added up over hops */
 };
 
 enum ring_status model_play_dataflow(struct model_play *play, struct ring_error *error);
 
 /* RING_UNSUPPORTED, without a line, if this plan's steps are not of the pattern that a sweep can follow. */
 enum ring_status model_play_regular(struct model_play *play, struct ring_error *error);
+
+/* Something was on its way over the hop; no moment counts twice. A hop's messages come in the order in which
+ * they begin. */
+static inline void model_count_moving(struct model_play *play, size_t hop, double begin_s, double end_s)
+{
+    if (!play->until_s)
+        return;
+    double from_s = begin_s > play->until_s[hop] ? begin_s : play->until_s[hop];
+    if (end_s > from_s) {
+        play->moving_s += end_s - from_s;
+        play->until_s[hop] = end_s;
+    }
+}
 
 /* Two messages on one hop that nothing else uses: alone a message has all of the bandwidth, together each has
  * half (the fair share), until the shorter one is through. moved_s: when each has moved. Since when they may:

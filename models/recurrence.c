@@ -3,6 +3,9 @@
  * The door to the recurrence: refuses what it would get wrong, and picks the way to play it. */
 #include "models/recurrence.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "models/play.h"
 
 bool model_recurrence_serves(const struct model_ring *ring)
@@ -15,8 +18,32 @@ bool model_recurrence_serves(const struct model_ring *ring)
     return !ring->shared;
 }
 
+static enum ring_status play_either_way(struct model_play *play, bool counts, struct ring_error *error)
+{
+    size_t n_hops = play->ring->hop_first[play->ring->plan->n_ranks];
+
+    if (counts && !(play->until_s = calloc(n_hops + 1, sizeof *play->until_s)))
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for %zu hops", n_hops);
+    enum ring_status status = model_play_regular(play, error);
+    if (status == RING_UNSUPPORTED) {
+        if (counts)
+            memset(play->until_s, 0, n_hops * sizeof *play->until_s);
+        play->moving_s = 0;
+        status = model_play_dataflow(play, error);
+    }
+    free(play->until_s);
+    return status;
+}
+
 enum ring_status model_recurrence(const struct model_ring *ring, double *ends_s, struct ring_parts *totals,
                                   struct ring_parts *steps, struct ring_error *error)
+{
+    return model_recurrence_moving(ring, ends_s, totals, steps, NULL, error);
+}
+
+enum ring_status model_recurrence_moving(const struct model_ring *ring, double *ends_s,
+                                         struct ring_parts *totals, struct ring_parts *steps,
+                                         double *moving_s, struct ring_error *error)
 {
     struct model_play play = {.ring = ring, .ends_s = ends_s, .totals = totals, .steps = steps};
 
@@ -33,9 +60,9 @@ enum ring_status model_recurrence(const struct model_ring *ring, double *ends_s,
         return status;
     for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++)
         totals[rank] = (struct ring_parts){.begin_s = 0};
-    status = model_play_regular(&play, error);
-    if (status == RING_UNSUPPORTED)
-        status = model_play_dataflow(&play, error);
+    status = play_either_way(&play, moving_s != NULL, error);
+    if (moving_s)
+        *moving_s = play.moving_s;
     for (uint32_t rank = 0; rank < ring->plan->n_ranks && status == RING_OK; rank++)
         totals[rank].end_s = ends_s[rank];
     model_prices_fini(&play.prices);

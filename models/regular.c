@@ -208,6 +208,23 @@ static void move_messages(const struct model_ring *ring, struct sweep *sweep,
     }
 }
 
+/* Adds what moved on every hop at this step to the play's. */
+static void count_moving(struct model_play *play, const struct sweep *sweep,
+                         const struct model_pattern *pattern)
+{
+    for (uint32_t rank = 0; rank < play->ring->plan->n_ranks; rank++) {
+        const struct movement *kv = &sweep->kv[rank], *gradient = &sweep->gradient[rank];
+        double latency_s = sweep->latency_in_s[sweep->targets[rank]];
+        bool swapped = pattern->moves_kv && pattern->moves_gradient && gradient->movable_s < kv->movable_s;
+        if (swapped)
+            model_count_moving(play, rank, gradient->movable_s, gradient->moved_s + latency_s);
+        if (pattern->moves_kv)
+            model_count_moving(play, rank, kv->movable_s, kv->moved_s + latency_s);
+        if (pattern->moves_gradient && !swapped)
+            model_count_moving(play, rank, gradient->movable_s, gradient->moved_s + latency_s);
+    }
+}
+
 /* The waits of one rank's step, in the order in which the engine waits; returns when the step ends. */
 static inline double wait_all(const struct sweep *sweep, const struct model_pattern *pattern, uint32_t rank,
                               double begin_s, struct ring_parts *parts)
@@ -251,6 +268,8 @@ static void sweep_step(struct model_play *play, struct sweep *sweep, uint32_t st
     if (pattern->moves_kv || pattern->moves_gradient)
         move_messages(play->ring, sweep, pattern, begin_s,
                       sweep->begins_s + (size_t)((step - pattern->lag) % window) * n);
+    if (play->until_s && (pattern->moves_kv || pattern->moves_gradient))
+        count_moving(play, sweep, pattern);
     for (uint32_t rank = 0; rank < n; rank++) {
         struct ring_parts parts, *total = &play->totals[rank];
         end_s[rank] = wait_all(sweep, pattern, rank, begin_s[rank], &parts);

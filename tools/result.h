@@ -104,7 +104,7 @@ struct tool_result {
     size_t n_links;
     struct model_bound bound;
     double flops;      /* of all ranks */
-    double moving_s;   /* durations of all messages, added up over the ranks that receive them */
+    double moving_s;   /* how long something moved over a hop, added up over hops; two at once count once */
     double drift;      /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
                           unknown */
     double core_share; /* of a measured run: processor time over time, mean over ranks; 0: unknown */

@@ -15,26 +15,6 @@
 #include "tools/traffic.h"
 #include "tools/verdict.h"
 
-/* Each message alone on its way, as the recurrence plays it. */
-static double moving_alone_s(const struct tool_setup *setup)
-{
-    const struct model_ring *ring = &setup->ring;
-    double moving_s = 0;
-    for (uint32_t rank = 0; rank < setup->plan.n_ranks; rank++) {
-        for (uint32_t step = 0; step < setup->plan.n_steps; step++) {
-            struct ring_plan_step now;
-            ring_plan_step(&setup->plan, rank, step, &now);
-            for (uint32_t i = 0; i < now.n_sends; i++) {
-                const struct model_hop *hop = model_ring_hop(ring, rank, now.sends[i].peer);
-                moving_s += hop->latency_s;
-                if (!isinf(hop->bytes_per_s))
-                    moving_s += (double)now.sends[i].bytes / hop->bytes_per_s;
-            }
-        }
-    }
-    return moving_s;
-}
-
 /* The two passes of a step whose steps are not kept: the forward one alone is the same as before the backward
  * one, so it is played once more. */
 static enum ring_status split_passes(const struct tool_setup *setup, struct tool_result *result,
@@ -81,7 +61,8 @@ static enum ring_status by_recurrence(const struct tool_setup *setup, bool with_
     if (status == RING_OK && (ends_s == NULL || totals == NULL))
         status = ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", n);
     if (status == RING_OK)
-        status = model_recurrence(&setup->ring, ends_s, totals, result->steps, error);
+        status =
+            model_recurrence_moving(&setup->ring, ends_s, totals, result->steps, &result->moving_s, error);
     for (uint32_t i = 0; status == RING_OK && i < n; i++) {
         struct tool_rank *rank = &result->ranks[i];
         rank->compute_s = totals[i].compute_s;
@@ -103,7 +84,6 @@ static enum ring_status by_recurrence(const struct tool_setup *setup, bool with_
         status = split_passes(setup, result, error);
     if (status != RING_OK)
         return status;
-    result->moving_s = moving_alone_s(setup);
     result->world = "recurrence";
     result->world_detail = "max-plus, no link and no device is shared";
     return RING_OK;

@@ -89,14 +89,33 @@ static enum ring_status find_trips(const struct ring_trace *rows, struct trips *
     return status;
 }
 
+/* Hop by hop, and of each hop in the order in which they begin. */
+static int by_hop(const void *left, const void *right)
+{
+    const struct trip *a = left, *b = right;
+    if (a->receiver != b->receiver)
+        return a->receiver < b->receiver ? -1 : 1;
+    if (a->sender != b->sender)
+        return a->sender < b->sender ? -1 : 1;
+    return (a->begin_s > b->begin_s) - (a->begin_s < b->begin_s);
+}
+
 enum ring_status tool_traffic_moving(const struct ring_trace *rows, double *moving_s,
                                      struct ring_error *error)
 {
     struct trips trips;
     enum ring_status status = find_trips(rows, &trips, error);
+    double until_s = 0;
     *moving_s = 0;
-    for (size_t i = 0; status == RING_OK && i < trips.n; i++)
-        *moving_s += trips.items[i].end_s - trips.items[i].begin_s;
+    if (status == RING_OK)
+        qsort(trips.items, trips.n, sizeof *trips.items, by_hop);
+    for (size_t i = 0; status == RING_OK && i < trips.n; i++) {
+        const struct trip *trip = &trips.items[i], *last = i > 0 ? trip - 1 : NULL;
+        bool same_hop = last != NULL && last->sender == trip->sender && last->receiver == trip->receiver;
+        double from_s = same_hop ? fmax(trip->begin_s, until_s) : trip->begin_s;
+        until_s = same_hop ? fmax(until_s, trip->end_s) : trip->end_s;
+        *moving_s += fmax(trip->end_s - from_s, 0);
+    }
     free(trips.items);
     return status;
 }

@@ -98,13 +98,16 @@ static void assert_same_play(struct ring_case *that)
 {
     double ends_s[CASE_MAX_RANKS];
     struct ring_parts totals[CASE_MAX_RANKS] = {{.begin_s = 0}}, steps[CASE_MAX_RANKS * CASE_MAX_STEPS];
-    struct model_play play = {.ring = &that->ring, .ends_s = ends_s, .totals = totals, .steps = steps};
+    double until_s[CASE_MAX_RANKS * CASE_MAX_RANKS] = {0};
+    struct model_play play = {
+        .ring = &that->ring, .ends_s = ends_s, .totals = totals, .steps = steps, .until_s = until_s};
     struct ring_error error;
     size_t n_ranks = that->plan.n_ranks;
 
     must(model_prices_init(&play.prices, &that->ring, &error), &error);
     must(model_play_dataflow(&play, &error), &error);
     model_prices_fini(&play.prices);
+    assert_true(fabs(play.moving_s - that->moving_s) <= 1e-12 * that->moving_s); /* in another order */
     assert_memory_equal(ends_s, that->ends_s, n_ranks * sizeof *ends_s);
     assert_memory_equal(steps, that->steps, n_ranks * that->plan.n_steps * sizeof *steps);
 }
@@ -114,7 +117,9 @@ void ring_case_play(struct ring_case *that)
     struct ring_error error = {.text = ""};
 
     assert_true(that->plan.n_ranks <= CASE_MAX_RANKS && that->plan.n_steps <= CASE_MAX_STEPS);
-    must(model_recurrence(&that->ring, that->ends_s, that->totals, that->steps, &error), &error);
+    must(model_recurrence_moving(&that->ring, that->ends_s, that->totals, that->steps, &that->moving_s,
+                                 &error),
+         &error);
     assert_same_play(that);
 }
 

@@ -26,6 +26,7 @@ struct ring_case {
     struct model_ring ring;
     /* what ring_case_play found */
     double ends_s[CASE_MAX_RANKS];
+    double moving_s;
     struct ring_parts totals[CASE_MAX_RANKS];
     struct ring_parts steps[CASE_MAX_RANKS * CASE_MAX_STEPS];
 };

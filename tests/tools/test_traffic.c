@@ -40,6 +40,24 @@ static void a_message_moves_from_the_later_post_to_its_end(void **state)
     ring_trace_fini(&trace);
 }
 
+static void two_messages_at_once_between_the_same_two_count_once(void **state)
+{
+    (void)state;
+    struct ring_trace trace;
+    struct ring_error error;
+    double moving_s;
+    ring_trace_init(&trace);
+    add(&trace, RING_TRACE_SEND, 0, 1, 0, 0, 0, 4);
+    add(&trace, RING_TRACE_SEND, 0, 1, 1, 0, 0, 6);
+    add(&trace, RING_TRACE_SEND, 0, 2, 0, 0, 0, 3);
+    add(&trace, RING_TRACE_RECV, 1, 0, 0, 0, 0, 4); /* 0 to 4 */
+    add(&trace, RING_TRACE_RECV, 1, 0, 1, 1, 1, 6); /* 1 to 6: 2 s more */
+    add(&trace, RING_TRACE_RECV, 2, 0, 0, 0, 0, 3); /* to another rank: 3 s */
+    assert_int_equal(tool_traffic_moving(&trace, &moving_s, &error), RING_OK);
+    assert_true(moving_s == 9);
+    ring_trace_fini(&trace);
+}
+
 static void equal_messages_are_joined_in_the_order_posted(void **state)
 {
     (void)state;
@@ -87,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_moves_from_the_later_post_to_its_end),
+        cmocka_unit_test(two_messages_at_once_between_the_same_two_count_once),
         cmocka_unit_test(equal_messages_are_joined_in_the_order_posted),
         cmocka_unit_test(a_receive_that_nobody_sends_is_an_error),
         cmocka_unit_test(no_messages_move_for_no_time),
