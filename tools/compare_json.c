@@ -66,7 +66,7 @@ enum ring_status tool_compare_write(const struct tool_result *predicted, const s
     good &= write_value("mean_rank", compared_json(&comparison->all, step_s), file);
     good &= write_value("mean_rank_steps", steps, file);
     if (!good)
-        return ring_fail(error, RING_NO_MEMORY, "the comparison could not be written as JSON");
+        return tool_json_done(good, file, "comparison", error);
     fputs("\"predicted\": ", file);
     enum ring_status status = tool_result_write(predicted, with_steps, file, error);
     fputs(",\"measured\": ", file);

@@ -71,7 +71,8 @@ enum ring_status tool_file_commit(struct tool_file *file, struct ring_error *err
 {
     int code = 0;
     enum ring_status status = RING_OK;
-    if (ferror(file->stream) || fflush(file->stream) != 0)
+    bool failed = ferror(file->stream) != 0; /* by then errno may be another's: what is left is tried again */
+    if (fflush(file->stream) != 0 || failed)
         code = errno == 0 ? EIO : errno;
     if (fclose(file->stream) != 0 && code == 0)
         code = errno;

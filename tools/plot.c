@@ -79,12 +79,31 @@ static bool ends_with(const char *text, const char *end)
     return n > m && strcmp(text + n - m, end) == 0;
 }
 
+/* gnuplot does not say when it cannot write: a picture is whole if it ends as its kind does. */
+static enum ring_status check_whole(const struct tool_plot *plot, const char *path, struct ring_error *error)
+{
+    static const char png_end[] = {'I', 'E', 'N', 'D', '\xae', 'B', '`', '\x82'};
+    const char *end = plot->svg ? "</svg>" : png_end;
+    size_t length = plot->svg ? strlen(end) : sizeof png_end, n = 0;
+    char last[16] = "";
+    struct stat info;
+    FILE *picture = fopen(plot->output, "re");
+    bool ordinary = picture == NULL || fstat(fileno(picture), &info) != 0 || S_ISREG(info.st_mode);
+    if (picture != NULL && ordinary && fseek(picture, -(long)(sizeof last), SEEK_END) == 0)
+        n = fread(last, 1, sizeof last, picture);
+    if (picture != NULL)
+        fclose(picture);
+    if (!ordinary || memmem(last, n, end, length) != NULL)
+        return RING_OK;
+    return ring_fail(error, RING_IO, "%s: gnuplot did not write the whole picture (is there room for it?)",
+                     path);
+}
+
 /* The script goes to gnuplot; the picture to a neighbour of path, then to path. */
 static enum ring_status draw(const struct tool_result *results, size_t n_results, const char *path,
                              struct ring_error *error)
 {
     struct tool_file picture;
-    struct stat info;
     if (!ends_with(path, ".svg") && !ends_with(path, ".png"))
         return ring_fail(error, RING_BAD_INPUT, "%s: a picture is .svg or .png", path);
     enum ring_status status = tool_file_open(&picture, path, error);
@@ -102,8 +121,8 @@ static enum ring_status draw(const struct tool_result *results, size_t n_results
                      : ring_fail(error, RING_IO, "no room for a temporary file: %s", strerror(errno));
         fclose(script);
     }
-    if (status == RING_OK && (stat(plot.output, &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0)))
-        status = ring_fail(error, RING_WORLD, "gnuplot drew nothing");
+    if (status == RING_OK)
+        status = check_whole(&plot, path, error);
     if (status == RING_OK)
         return tool_file_commit(&picture, error);
     tool_file_discard(&picture);

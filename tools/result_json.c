@@ -19,6 +19,13 @@ json_t *tool_json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+enum ring_status tool_json_done(bool good, FILE *stream, const char *what, struct ring_error *error)
+{
+    if (good || ferror(stream))
+        return RING_OK;
+    return ring_fail(error, RING_NO_MEMORY, "out of memory for the %s as JSON", what);
+}
+
 const char *tool_json_keep(struct tool_result *result, const json_t *value)
 {
     char *text = value == NULL ? NULL : json_dumps(value, JSON_COMPACT);
@@ -247,7 +254,7 @@ enum ring_status tool_result_write(const struct tool_result *result, bool with_s
         good &= write_rows("steps", n_steps, step_json, result, stream, false);
     good &= write_rows("links", result->n_links, link_json, result, stream, true);
     fputs("}\n", stream);
-    return good ? RING_OK : ring_fail(error, RING_NO_MEMORY, "the result could not be written as JSON");
+    return tool_json_done(good, stream, "result", error);
 }
 
 enum ring_status tool_result_save(const struct tool_result *result, bool with_steps, const char *path,

@@ -249,5 +249,5 @@ enum ring_status tool_verify_write(const struct tool_setup *setup, const struct 
     bool good = root != NULL && json_dumpf(root, file, JSON_INDENT(1)) == 0;
     json_decref(root);
     fputc('\n', file);
-    return good ? RING_OK : ring_fail(error, RING_NO_MEMORY, "the report could not be written as JSON");
+    return tool_json_done(good, file, "report", error);
 }

@@ -116,6 +116,12 @@ static void a_full_device_fails_the_commit(void **state)
     assert_int_equal(tool_file_open(&file, "/dev/full", &error), RING_OK);
     fputs("x", file.stream);
     assert_int_equal(tool_file_commit(&file, &error), RING_IO);
+    assert_string_equal(error.text, "/dev/full: No space left on device");
+    assert_int_equal(tool_file_open(&file, "/dev/full", &error), RING_OK);
+    for (int i = 0; i < 100000; i++) /* more than the buffer holds: it fails on the way */
+        fputs("0123456789", file.stream);
+    assert_int_equal(tool_file_commit(&file, &error), RING_IO);
+    assert_string_equal(error.text, "/dev/full: No space left on device");
     assert_int_equal(access("/dev/full", F_OK), 0);
 }
 
