@@ -131,7 +131,7 @@ struct tool_spread tool_result_spread(const struct tool_result *result)
     memcpy(sorted, result->repeats_s, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, ascending);
     spread.min_s = sorted[0];
-    spread.median_s = n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+    spread.median_s = sorted[(n - 1) / 2]; /* one that took place: it is shown */
     spread.max_s = sorted[n - 1];
     free(sorted);
     return spread;

@@ -140,7 +140,7 @@ double tool_result_exposed_s(const struct tool_result *result);
 double tool_result_overlap(const struct tool_result *result);
 double tool_result_tokens_per_s(const struct tool_result *result);
 
-/* min, median and max of the repeats; n_repeats > 0. */
+/* min, median (of an even number the lower one) and max of the repeats; n_repeats > 0. */
 struct tool_spread {
     double min_s, median_s, max_s;
 };
