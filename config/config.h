@@ -26,6 +26,12 @@ struct config_measure {
     const char *kernel; /* "auto" or a kernel's name */
 };
 
+/* Where values stand, "FILE:LINE:COLUMN" or "--set KEY", of which only a run can say whether it takes them. */
+struct config_places {
+    const char *dtype, *kernel; /* or their sections, or the file, where they are not given */
+    const char *const *faults;  /* [faults.n] */
+};
+
 struct config_scenario {
     const char *name, *path;
     struct ring_plan_spec plan;
@@ -38,6 +44,7 @@ struct config_scenario {
     struct model_faults faults;
     struct config_data data;
     struct config_measure measure;
+    struct config_places places;
     struct config_pool *pool; /* owns every byte above */
 };
 

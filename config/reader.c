@@ -47,6 +47,14 @@ void config_make_printable(char *text)
         text[n - 1 - tail] = 0;
 }
 
+/* "FILE:LINE:COLUMN" or "--set KEY"; how long that is. */
+static int write_place(const struct config_mark *mark, char *out, size_t size)
+{
+    if (mark->source->is_file)
+        return snprintf(out, size, "%s:%" PRIu32 ":%" PRIu32, mark->source->name, mark->line, mark->column);
+    return snprintf(out, size, "%s", mark->source->name);
+}
+
 static void fail(struct config_reader *reader, enum ring_status status, const struct config_mark *mark,
                  const char *format, va_list arguments)
 {
@@ -56,12 +64,11 @@ static void fail(struct config_reader *reader, enum ring_status status, const st
     if (!config_ok(reader))
         return;
     reader->status = status;
-    if (mark && mark->source->is_file)
-        n = snprintf(line.text, sizeof line.text, "%s:%" PRIu32 ":%" PRIu32 ": ", mark->source->name,
-                     mark->line, mark->column);
-    else if (mark)
-        n = snprintf(line.text, sizeof line.text, "%s: ", mark->source->name);
-    size_t at = n < 0 ? 0 : (size_t)n < sizeof line.text ? (size_t)n : sizeof line.text - 1;
+    if (mark)
+        n = write_place(mark, line.text, sizeof line.text - sizeof ": ");
+    size_t at = n < 0 ? 0 : strlen(line.text);
+    const char *between = mark ? ": " : "";
+    at += (size_t)snprintf(line.text + at, sizeof line.text - at, "%s", between);
     vsnprintf(line.text + at, sizeof line.text - at, format, arguments);
     config_make_printable(line.text);
     if (reader->error)
@@ -85,6 +92,15 @@ void config_fail_as(struct config_reader *reader, enum ring_status status, const
     va_start(arguments, format);
     fail(reader, status, mark, format, arguments);
     va_end(arguments);
+}
+
+const char *config_place_text(struct config_reader *reader, const struct config_mark *mark)
+{
+    char text[sizeof((struct ring_error *)0)->text];
+
+    write_place(mark, text, sizeof text);
+    config_make_printable(text);
+    return config_keep_text(reader, text);
 }
 
 void config_fail_memory(struct config_reader *reader)

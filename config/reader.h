@@ -38,6 +38,8 @@ void config_fail(struct config_reader *reader, const struct config_mark *mark, c
     __attribute__((format(printf, 3, 4)));
 void config_fail_as(struct config_reader *reader, enum ring_status status, const struct config_mark *mark,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The place alone, kept. */
+const char *config_place_text(struct config_reader *reader, const struct config_mark *mark);
 void config_fail_memory(struct config_reader *reader);
 
 /* Zeroed memory that the caller gets, or that is gone when the load ends. NULL after a failure. */

@@ -210,6 +210,19 @@ static void check_kind(struct config_reader *reader, const struct config_node *r
     }
 }
 
+static void keep_places(struct config_reader *reader, const struct config_node *root,
+                        const struct draft *draft, struct config_scenario *scenario)
+{
+    size_t n = scenario->faults.n;
+    const char **faults = config_keep(reader, n + 1, sizeof *faults);
+
+    scenario->places.dtype = config_place_text(reader, config_place(root, draft->problem, "dtype"));
+    scenario->places.kernel = config_place_text(reader, config_place(root, draft->measure, "kernel"));
+    for (size_t i = 0; i < n && config_ok(reader); i++)
+        faults[i] = config_place_text(reader, &draft->faults->items[i]->mark);
+    scenario->places.faults = faults;
+}
+
 struct config_scenario *config_read_scenario(struct config_reader *reader, const struct config_node *root,
                                              const char *path)
 {
@@ -235,5 +248,7 @@ struct config_scenario *config_read_scenario(struct config_reader *reader, const
     scenario->faults.seed = draft.fault_seed;
     config_read_faults(reader, draft.faults, scenario->topology, &scenario->faults);
     config_seek_order(reader, draft.ring, scenario);
+    if (config_ok(reader))
+        keep_places(reader, root, &draft, scenario);
     return config_ok(reader) ? scenario : NULL;
 }

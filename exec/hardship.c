@@ -7,23 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static enum ring_status check(const struct model_faults *faults, struct ring_error *error)
-{
-    for (size_t i = 0; i < faults->n; i++) {
-        const struct model_fault *fault = &faults->items[i];
-        bool down = fault->kind == MODEL_FAULT_BANDWIDTH && !(fault->amount > 0);
-        if (fault->kind == MODEL_FAULT_SLOW || fault->kind == MODEL_FAULT_JITTER ||
-            fault->kind == MODEL_FAULT_LATENCY || (fault->kind == MODEL_FAULT_BANDWIDTH && !down))
-            continue;
-        return ring_fail(
-            error, RING_UNSUPPORTED,
-            "fault: %s: %s%s cannot be had on a real machine, only predicted (accepted here: slow, "
-            "jitter, latency and bandwidth above 0)",
-            fault->subject, model_fault_names[fault->kind], down ? " 0 %" : "");
-    }
-    return RING_OK;
-}
-
 enum ring_status exec_hardship_open(struct exec_hardship *hardship, const struct config_scenario *scenario,
                                     uint32_t rank, struct ring_error *error)
 {
@@ -32,7 +15,7 @@ enum ring_status exec_hardship_open(struct exec_hardship *hardship, const struct
     hardship->links = calloc(scenario->topology->n_links + 1, sizeof *hardship->links);
     if (!hardship->links)
         return ring_fail(error, RING_NO_MEMORY, "rank %" PRIu32 ": out of memory for a route", rank);
-    return check(&scenario->faults, error);
+    return model_faults_real(&scenario->faults, scenario->places.faults, error);
 }
 
 void exec_hardship_close(struct exec_hardship *hardship)

@@ -64,13 +64,13 @@ static enum ring_status open_backward(struct exec_session *session, uint64_t q_b
 static enum ring_status open_data(struct exec_session *session, struct ring_error *error)
 {
     const struct ring_problem *problem = &session->plan.problem;
-    const char *name = session->scenario->measure.kernel;
+    const struct config_places *places = &session->scenario->places;
 
-    session->kernel = block_kernel_find(name, problem->dtype, problem->head_dim);
-    if (!session->kernel)
-        return ring_fail(error, RING_UNSUPPORTED,
-                         "measure.kernel '%s': no such CPU kernel for %s and head_dim %" PRIu32,
-                         name ? name : "auto", ring_dtype_names[problem->dtype], problem->head_dim);
+    enum ring_status chosen =
+        block_kernel_choose(session->scenario->measure.kernel, problem->dtype, problem->head_dim,
+                            places->dtype, places->kernel, &session->kernel, error);
+    if (chosen != RING_OK)
+        return chosen;
     uint64_t q_bytes = (uint64_t)problem->batch * problem->heads * session->shard.tokens * problem->head_dim *
                        ring_dtype_bytes(problem->dtype);
     session->q = exec_memory_alloc(q_bytes);

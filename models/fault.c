@@ -33,6 +33,24 @@ bool model_fault_constant(const struct model_fault *fault)
            (fault->kind == MODEL_FAULT_BANDWIDTH && fault->amount > 0);
 }
 
+enum ring_status model_faults_real(const struct model_faults *faults, const char *const *places,
+                                   struct ring_error *error)
+{
+    for (size_t i = 0; i < faults->n; i++) {
+        const struct model_fault *fault = &faults->items[i];
+        bool down = fault->kind == MODEL_FAULT_BANDWIDTH && !(fault->amount > 0);
+        if (fault->kind == MODEL_FAULT_SLOW || fault->kind == MODEL_FAULT_JITTER ||
+            fault->kind == MODEL_FAULT_LATENCY || (fault->kind == MODEL_FAULT_BANDWIDTH && !down))
+            continue;
+        return ring_fail(error, RING_UNSUPPORTED,
+                         "%s%s%s: %s%s cannot be had on a real machine, only predicted (accepted here: slow, "
+                         "jitter, latency and bandwidth above 0)",
+                         places ? places[i] : "", places ? ": " : "", fault->subject,
+                         model_fault_names[fault->kind], down ? " 0 %" : "");
+    }
+    return RING_OK;
+}
+
 /* Up first, so that a flap that lasts from the beginning begins with a whole link. */
 static struct piece flap_piece(const struct model_fault *fault, double at_s)
 {

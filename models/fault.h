@@ -60,6 +60,11 @@ static inline bool model_fault_of_device(const struct model_fault *fault)
 /* Whether it is there from the beginning to the end and always the same: then it is part of the prices. */
 bool model_fault_constant(const struct model_fault *fault);
 
+/* Whether a real run can have them: devices that are slow or jitter, links that are thin or late, but nothing
+ * that stops. RING_UNSUPPORTED with places[i] ("" where places is NULL) of the first that it cannot. */
+enum ring_status model_faults_real(const struct model_faults *faults, const char *const *places,
+                                   struct ring_error *error);
+
 /* Faults, found by rank and by link; a ring's own. */
 struct model_faulty;
 

@@ -207,6 +207,8 @@ enum ring_status tool_measure_run(const struct tool_setup *setup, const struct t
     tool_result_init(result);
     enum ring_status status = tool_memory_refuse(setup, error);
     if (status == RING_OK)
+        status = model_faults_real(&setup->scenario->faults, setup->scenario->places.faults, error);
+    if (status == RING_OK)
         status = tool_ranks_fit(setup, options, error);
     if (status == RING_OK)
         status = tool_ranks_run(&ranks, options, path, sizeof path, error);

@@ -155,10 +155,10 @@ static enum ring_status open_crew(struct crew *crew, const struct tool_setup *se
     for (int kind = 0; kind < DATA_N_KINDS; kind++)
         if (strcmp(data_kind_names[kind], scenario->data.kind) == 0)
             crew->data.kind = (enum data_kind)kind;
-    crew->kernel = block_kernel_find(scenario->measure.kernel, problem->dtype, problem->head_dim);
-    if (crew->kernel == NULL)
-        return ring_fail(error, RING_UNSUPPORTED, "no kernel '%s' here for %s and head_dim %" PRIu32,
-                         scenario->measure.kernel, ring_dtype_names[problem->dtype], problem->head_dim);
+    status = block_kernel_choose(scenario->measure.kernel, problem->dtype, problem->head_dim,
+                                 scenario->places.dtype, scenario->places.kernel, &crew->kernel, error);
+    if (status != RING_OK)
+        return status;
     crew->members = calloc(n, sizeof *crew->members);
     crew->memory = calloc(n, sizeof *crew->memory);
     crew->compute = calloc(n, sizeof *crew->compute);

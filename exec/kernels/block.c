@@ -4,6 +4,7 @@
  * block_tiled.c; states and their merging in block_state.c. */
 #include "exec/kernels/block.h"
 
+#include <stdio.h>
 #include <string.h>
 #ifdef BLOCK_HAS_AMX
 #include <sys/syscall.h>
@@ -85,4 +86,50 @@ const struct block_kernel *block_kernel_find(const char *name, enum ring_dtype d
             return kernel;
     }
     return NULL;
+}
+
+static void add_word(char *list, size_t size, const char *word)
+{
+    size_t n = strlen(list);
+    snprintf(list + n, size - n, "%s%s", n > 0 ? ", " : "", word);
+}
+
+/* What could be computed here with some other choice: types, or kernels of that type. */
+static void list_types(size_t head_dim, char *list, size_t size)
+{
+    list[0] = '\0';
+    for (int dtype = 0; dtype < RING_N_DTYPES; dtype++)
+        if (block_kernel_find(NULL, (enum ring_dtype)dtype, head_dim) != NULL)
+            add_word(list, size, ring_dtype_names[dtype]);
+}
+
+static void list_kernels(enum ring_dtype dtype, size_t head_dim, char *list, size_t size)
+{
+    snprintf(list, size, "auto");
+    for (size_t i = 0; block_kernels[i] != NULL; i++)
+        if (block_kernels[i]->dtype == dtype && block_kernels[i]->supports(head_dim))
+            add_word(list, size, block_kernels[i]->name);
+    for (size_t i = 0; block_rough_kernels[i] != NULL; i++)
+        if (block_rough_kernels[i]->dtype == dtype && block_rough_kernels[i]->supports(head_dim))
+            add_word(list, size, block_rough_kernels[i]->name);
+}
+
+enum ring_status block_kernel_choose(const char *name, enum ring_dtype dtype, size_t head_dim,
+                                     const char *dtype_place, const char *kernel_place,
+                                     const struct block_kernel **kernel, struct ring_error *error)
+{
+    char list[256];
+    *kernel = block_kernel_find(name, dtype, head_dim);
+    if (*kernel != NULL)
+        return RING_OK;
+    if (block_kernel_find(NULL, dtype, head_dim) == NULL) {
+        list_types(head_dim, list, sizeof list);
+        return ring_fail(error, RING_UNSUPPORTED,
+                         "%s: no CPU kernel computes problem.dtype %s (accepted for a run on the CPU: %s)",
+                         dtype_place, ring_dtype_names[dtype], list);
+    }
+    list_kernels(dtype, head_dim, list, sizeof list);
+    return ring_fail(error, RING_UNSUPPORTED,
+                     "%s: measure.kernel '%s' is no kernel for %s and head_dim %zu (accepted here: %s)",
+                     kernel_place, name, ring_dtype_names[dtype], head_dim, list);
 }
