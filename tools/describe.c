@@ -153,6 +153,12 @@ enum ring_status tool_describe(struct tool_result *result, const struct tool_set
     describe_ranks(result, setup);
     describe_passes(result, &setup->ring);
     result->bound = model_ring_bound(&setup->ring);
+    if (setup->unpriced.text[0] != '\0') { /* nobody knows how fast it could compute */
+        result->bound.compute_s = result->bound.time_s = (double)NAN;
+        for (uint32_t i = 0; i < result->n_passes; i++)
+            result->passes[i].crossover_bytes_per_s = (double)NAN;
+        tool_result_note(result, "%s: nothing says how long it should take", setup->unpriced.text);
+    }
     bool modelled = !(setup->scenario->compute.block_s > 0);
     if (modelled && setup->plan.pass != RING_PASS_BACKWARD)
         note_outside(result, setup, RING_JOB_FORWARD);

@@ -13,7 +13,7 @@ enum ring_status tool_measure(const struct tool_options *options, struct ring_er
 {
     struct tool_setup setup;
     struct tool_result result;
-    enum ring_status status = tool_setup_open(&setup, options, error);
+    enum ring_status status = tool_setup_open_run(&setup, options, error);
     if (status != RING_OK)
         return status;
     bool with_steps = options->steps || setup.plan.n_ranks <= TOOL_STEPS_RANKS;

@@ -39,7 +39,9 @@ static enum ring_status find_file(const struct tool_options *options, char *out,
     return RING_OK;
 }
 
-static enum ring_status price(struct tool_setup *setup, struct ring_error *error)
+static const double made_up_block_s = 1e-3;
+
+static enum ring_status price(struct tool_setup *setup, bool only_runs, struct ring_error *error)
 {
     const struct config_scenario *scenario = setup->scenario;
     enum ring_status status = ring_plan_init(&setup->plan, &scenario->plan, error);
@@ -51,7 +53,17 @@ static enum ring_status price(struct tool_setup *setup, struct ring_error *error
         .progress = scenario->progress,
         .faults = &scenario->faults,
     };
-    return status == RING_OK ? model_ring_init(&setup->ring, &spec, error) : status;
+    if (status != RING_OK)
+        return status;
+    status = model_ring_init(&setup->ring, &spec, error);
+    if (status != RING_BAD_INPUT || !only_runs || spec.compute.block_s > 0)
+        return status;
+    struct ring_error why = *error;
+    spec.compute = (struct model_compute){.block_s = made_up_block_s};
+    status = model_ring_init(&setup->ring, &spec, error);
+    if (status == RING_OK)
+        setup->unpriced = why;
+    return status;
 }
 
 /* Nobody wants to know the smallest number of ranks where all is well. */
@@ -66,8 +78,8 @@ static enum ring_status find_fit(struct tool_setup *setup, struct ring_error *er
     return status;
 }
 
-enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_options *options,
-                                 struct ring_error *error)
+static enum ring_status open_setup(struct tool_setup *setup, const struct tool_options *options,
+                                   bool only_runs, struct ring_error *error)
 {
     struct config_overrides overrides = {options->sets, options->n_sets};
     memset(setup, 0, sizeof *setup);
@@ -75,7 +87,7 @@ enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_opt
     if (status == RING_OK)
         status = tool_cache_load(setup->path, &overrides, options, &setup->scenario, error);
     if (status == RING_OK)
-        status = price(setup, error);
+        status = price(setup, only_runs, error);
     if (status == RING_OK) {
         status = find_fit(setup, error);
         if (status != RING_OK)
@@ -86,6 +98,18 @@ enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_opt
         setup->scenario = NULL;
     }
     return status;
+}
+
+enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_options *options,
+                                 struct ring_error *error)
+{
+    return open_setup(setup, options, false, error);
+}
+
+enum ring_status tool_setup_open_run(struct tool_setup *setup, const struct tool_options *options,
+                                     struct ring_error *error)
+{
+    return open_setup(setup, options, true, error);
 }
 
 void tool_setup_close(struct tool_setup *setup)

@@ -14,13 +14,17 @@ struct tool_setup {
     struct config_scenario *scenario;
     struct ring_plan plan;
     struct model_ring ring;
-    struct model_fit fit; /* whether each device can hold what the plan puts on it */
-    char path[4096];      /* of the scenario file */
+    struct model_fit fit;       /* whether each device can hold what the plan puts on it */
+    char path[4096];            /* of the scenario file */
+    struct ring_error unpriced; /* why blocks have a made-up time; "": they have their own */
 };
 
 /* The scenario of the command line, or the quickstart scenario. All or nothing. */
 enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_options *options,
                                  struct ring_error *error);
+/* The same for what only runs: where the devices have no curve, each block has a made-up time of 1 ms. */
+enum ring_status tool_setup_open_run(struct tool_setup *setup, const struct tool_options *options,
+                                     struct ring_error *error);
 void tool_setup_close(struct tool_setup *setup);
 
 /* Path of a file that comes with the project: below $RINGLAB_DATA, else below the source tree. RING_IO if it

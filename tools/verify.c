@@ -12,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/launch.h"
 #include "tools/ranks.h"
+#include "tools/report.h"
 #include "tools/verify_report.h"
 
 enum { DEFAULT_ROWS = 64 };
@@ -50,11 +51,9 @@ static enum ring_status verify_world(const struct tool_setup *setup, const struc
     bool real = tool_ranks_device(options) || can_run_mpi(); /* no simulated cluster has a device */
     bool mpi = strcmp(options->world, "mpi") == 0 || (strcmp(options->world, "auto") == 0 && real);
     memset(verified, 0, sizeof *verified);
-    if (strcmp(options->world, "recurrence") == 0)
-        return ring_fail(
-            error, RING_BAD_INPUT,
-            "--world recurrence computes times and carries no data; verify runs in mpi or simgrid");
     enum ring_status status = tool_ranks_fit(setup, options, error);
+    if (status == RING_OK && mpi)
+        status = model_faults_real(&setup->scenario->faults, setup->scenario->places.faults, error);
     if (status != RING_OK)
         return status;
     if (mpi)
@@ -83,17 +82,29 @@ static enum ring_status judge(const struct tool_verified *verified, struct ring_
                      n_rows, n_tensors);
 }
 
+/* Simulated time has to come from somewhere; what is computed does not depend on it. */
+static void say_unpriced(const struct tool_setup *setup)
+{
+    char text[sizeof setup->unpriced.text + 64];
+    if (setup->unpriced.text[0] == '\0')
+        return;
+    snprintf(text, sizeof text, "%s: simulated times are made up, 1 ms a block", setup->unpriced.text);
+    tool_report_wrapped(text, 2, stdout);
+}
+
 enum ring_status tool_verify(const struct tool_options *options, struct ring_error *error)
 {
     struct tool_setup setup;
     struct tool_verified verified = {.n_ranks = 0};
-    enum ring_status status = tool_setup_open(&setup, options, error);
+    enum ring_status status = tool_setup_open_run(&setup, options, error);
     if (status != RING_OK)
         return status;
     status = verify_world(&setup, options, &verified, error);
     if (status == RING_OK)
         status = options->json ? tool_verify_write(&setup, &verified, stdout, error)
                                : tool_verify_print(&setup, &verified, stdout, error);
+    if (status == RING_OK && strcmp(verified.world, "simgrid") == 0 && !options->json)
+        say_unpriced(&setup);
     if (status == RING_OK && options->dump != NULL && !options->json)
         printf("  q, k, v, out%s are in %s\n",
                verified.gradients != NULL ? ", lse, d_out, d_q, d_k and d_v" : " and lse", options->dump);
