@@ -57,6 +57,15 @@ static void check_device(struct config_reader *reader, const struct config_node 
         config_describe_device(reader, device, text, size);
 }
 
+static void check_set(struct config_reader *reader, const struct config_node *root, char *text, size_t size)
+{
+    struct config_set set = {.n_cases = 0};
+
+    config_read_set(reader, root, &set);
+    if (config_ok(reader))
+        snprintf(text, size, "set of %zu scenarios like %s", set.n_cases, set.cases[0].scenario);
+}
+
 static void check_scenario(struct config_reader *reader, const struct config_node *root, const char *path,
                            char *text, size_t size)
 {
@@ -110,6 +119,9 @@ enum ring_status config_check(const char *path, struct config_summary *summary, 
         } else if (config_find(root, "device")) {
             found.kind = CONFIG_DEVICE;
             check_device(&reader, root, found.text, sizeof found.text);
+        } else if (config_find(root, "set")) {
+            found.kind = CONFIG_SET;
+            check_set(&reader, root, found.text, sizeof found.text);
         } else if (root) {
             check_scenario(&reader, root, path, found.text, sizeof found.text);
         }

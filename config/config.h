@@ -72,8 +72,8 @@ enum ring_status config_cluster_load(const char *path, struct config_cluster *ou
 void config_cluster_free(struct config_cluster *cluster);
 
 /* The other two kinds of file alone, for `ringlab check`. A file says which it is by its top-level key:
- * `problem:` or `cluster:` a scenario, `device:` a device, `topology:` a topology. */
-enum config_kind { CONFIG_SCENARIO, CONFIG_TOPOLOGY, CONFIG_DEVICE };
+ * `problem:` or `cluster:` a scenario, `device:` a device, `topology:` a topology, `set:` a set. */
+enum config_kind { CONFIG_SCENARIO, CONFIG_TOPOLOGY, CONFIG_DEVICE, CONFIG_SET };
 struct config_summary {
     enum config_kind kind;
     char text[768]; /* "topology dgx-h100: 8 devices, 1 switch, 16 links, bisection 1432 GB/s one way, ..." */

@@ -19,6 +19,9 @@ const struct model_topology *config_read_topology(struct config_reader *reader,
 struct config_scenario *config_read_scenario(struct config_reader *reader, const struct config_node *root,
                                              const char *path);
 
+/* What is below the key `set`, kept, except set->pool, which the caller sets. */
+void config_read_set(struct config_reader *reader, const struct config_node *root, struct config_set *set);
+
 /* Applies one `key.path=value`; the tree with the change, whose unchanged parts are shared. NULL after a
  * failure. */
 const struct config_node *config_override(struct config_reader *reader, const struct config_node *root,

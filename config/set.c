@@ -113,9 +113,13 @@ static const struct config_field set_fields[] = {
      .hint = "grids: [{ring.devices: [1, 2]}]"},
 };
 
-static void read_set(struct config_reader *reader, const struct config_node *node, struct config_set *set)
+void config_read_set(struct config_reader *reader, const struct config_node *root, struct config_set *set)
 {
     struct set_keys keys = {NULL, NULL};
+    const struct config_node *node = config_find(root, "set")->value;
+
+    if (root->n > 1)
+        config_fail(reader, &root->mark, "found keys beside 'set', accepted: only that one");
 
     if (!config_is_map(reader, node, "set"))
         return;
@@ -149,11 +153,8 @@ enum ring_status config_set_load(const char *path, struct config_set *set, struc
     *set = (struct config_set){.n_cases = 0};
     if (config_reader_open(&reader, error) == RING_OK) {
         const struct config_node *root = config_load_tree(&reader, path, NULL);
-        const struct config_entry *entry = root ? config_find(root, "set") : NULL;
-        if (entry && root->n > 1)
-            config_fail(&reader, &root->mark, "found keys beside 'set', accepted: only that one");
-        else if (entry)
-            read_set(&reader, entry->value, set);
+        if (root && config_find(root, "set"))
+            config_read_set(&reader, root, set);
         else if (root)
             only_one(&reader, path, set);
     }
