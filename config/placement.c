@@ -112,6 +112,8 @@ void config_place_ranks(struct config_reader *reader, const struct config_node *
 {
     const struct order order = read_order(reader, section->placement);
     const struct config_node *list = order.list;
+    const struct config_suspect counts[] = {{ring, "placement"}, {ring, "devices"}},
+                                rooms[] = {{ring, "devices"}, {root, "cluster"}};
     uint32_t n_ranks = section->devices;
     struct ring_error error;
 
@@ -120,8 +122,8 @@ void config_place_ranks(struct config_reader *reader, const struct config_node *
     if (n_ranks == 0)
         n_ranks = (uint32_t)(list ? list->n : scenario->topology->n_devices);
     if (list && list->n != n_ranks)
-        config_fail(reader, &list->mark, "placement: found %zu devices, accepted: %" PRIu32 " (ring.devices)",
-                    list->n, n_ranks);
+        config_fail(reader, config_blamed(root, counts, CONFIG_N(counts)),
+                    "placement: found %zu devices, accepted: %" PRIu32 " (ring.devices)", list->n, n_ranks);
     else if (n_ranks == 0)
         config_fail(reader, &list->mark,
                     "placement: found an empty list, accepted: natural, or device names");
@@ -136,7 +138,7 @@ void config_place_ranks(struct config_reader *reader, const struct config_node *
     }
     enum ring_status status = model_place_natural(scenario->topology, n_ranks, devices, &error);
     if (status != RING_OK)
-        config_fail_as(reader, status, config_place(root, ring, "devices"), "%s", error.text);
+        config_fail_as(reader, status, config_blamed(root, rooms, CONFIG_N(rooms)), "%s", error.text);
     else if (order.random)
         shuffle(devices, n_ranks, order.seed);
 }

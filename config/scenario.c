@@ -63,6 +63,21 @@ const struct config_mark *config_place(const struct config_node *root, const str
     return entry ? &entry->value->mark : section ? &section->mark : &root->mark;
 }
 
+const struct config_mark *config_blamed(const struct config_node *root, const struct config_suspect *suspects,
+                                        size_t n_suspects)
+{
+    const struct config_mark *first = NULL;
+
+    for (size_t i = 0; i < n_suspects; i++) {
+        const struct config_entry *entry = config_find(suspects[i].section, suspects[i].key);
+        if (entry && !entry->value->mark.source->is_file)
+            return &entry->value->mark;
+        if (entry && !first)
+            first = &entry->value->mark;
+    }
+    return first ? first : config_place(root, suspects[0].section, suspects[0].key);
+}
+
 static void read_problem(struct config_reader *reader, const struct config_node *root,
                          const struct draft *draft, struct ring_problem *problem)
 {
@@ -82,8 +97,20 @@ static void read_problem(struct config_reader *reader, const struct config_node 
     if (!config_ok(reader))
         return;
     enum ring_status status = ring_problem_check(problem, &error);
-    if (status != RING_OK) /* each field is in its range, so it is the two kinds of heads */
-        config_fail_as(reader, status, config_place(root, draft->problem, "kv_heads"), "%s", error.text);
+    if (status == RING_OK)
+        return;
+    /* each field is in its range, so it is the two kinds of heads, or the size of all together */
+    const struct config_node *section = draft->problem;
+    const struct config_suspect heads[] = {{section, "kv_heads"}, {section, "heads"}},
+                                sizes[] = {{section, "tokens"},
+                                           {section, "batch"},
+                                           {section, "heads"},
+                                           {section, "head_dim"}};
+    bool uneven = problem->heads % problem->kv_heads != 0;
+    config_fail_as(reader, status,
+                   uneven ? config_blamed(root, heads, CONFIG_N(heads))
+                          : config_blamed(root, sizes, CONFIG_N(sizes)),
+                   "%s", error.text);
 }
 
 static void read_compute(struct config_reader *reader, const struct config_node *node,
@@ -130,11 +157,17 @@ static void read_cluster(struct config_reader *reader, const struct config_node 
 }
 
 /* The key to look at where the engine refuses a plan. */
-static const char *doubtful_key(const struct ring_plan_spec *spec)
+static const struct config_mark *doubtful_place(const struct config_node *root, const struct draft *draft,
+                                                const struct ring_plan_spec *spec)
 {
+    const struct config_suspect types[] = {{draft->ring, "gradients"}, {draft->problem, "dtype"}},
+                                passes[] = {{draft->ring, "keep_kv"}, {draft->ring, "pass"}};
+
     if (spec->gradient_dtype != RING_FP32 && spec->gradient_dtype != spec->problem.dtype)
-        return "gradients";
-    return spec->keep_kv && spec->pass != RING_PASS_BOTH ? "keep_kv" : "pass";
+        return config_blamed(root, types, CONFIG_N(types));
+    if (spec->keep_kv && spec->pass != RING_PASS_BOTH)
+        return config_blamed(root, passes, CONFIG_N(passes));
+    return config_place(root, draft->ring, "pass");
 }
 
 /* What only makes sense, or not, when all is known: the engine decides, and we say where in the file it is.
@@ -151,16 +184,13 @@ static void check_plan(struct config_reader *reader, const struct config_node *r
         return;
     enum ring_status status = ring_layout_check(&layout, &error);
     if (status != RING_OK) {
-        bool devices = config_find(draft->ring, "devices");
-        config_fail_as(reader, status,
-                       devices ? config_place(root, draft->ring, "devices")
-                               : config_place(root, draft->problem, "tokens"),
-                       "%s", error.text);
+        const struct config_suspect suspects[] = {{draft->ring, "devices"}, {draft->problem, "tokens"}};
+        config_fail_as(reader, status, config_blamed(root, suspects, CONFIG_N(suspects)), "%s", error.text);
         return;
     }
     status = ring_plan_init(&plan, spec, &error);
     if (status != RING_OK)
-        config_fail_as(reader, status, config_place(root, draft->ring, doubtful_key(spec)), "%s", error.text);
+        config_fail_as(reader, status, doubtful_place(root, draft, spec), "%s", error.text);
 }
 
 static void read_ring(struct config_reader *reader, const struct config_node *root, const struct draft *draft,

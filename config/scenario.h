@@ -42,6 +42,17 @@ extern const struct config_section config_measure_section; /* struct config_meas
 const struct config_mark *config_place(const struct config_node *root, const struct config_node *section,
                                        const char *key);
 
+/* One of several keys that do not go together. */
+struct config_suspect {
+    const struct config_node *section;
+    const char *key;
+};
+
+/* The place to look at where n_suspects keys do not go together: the first of them that the command line gave,
+ * for the file was well without it; else the first that is there. */
+const struct config_mark *config_blamed(const struct config_node *root, const struct config_suspect *suspects,
+                                        size_t n_suspects);
+
 /* placement.c: how many ranks there are, and who sits where: all of it, but for orders that are searched for,
  * which begin as the natural one. */
 void config_place_ranks(struct config_reader *reader, const struct config_node *root,

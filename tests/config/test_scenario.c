@@ -138,6 +138,33 @@ static void an_overridden_cluster_is_relative_to_where_one_stands(void **state)
     config_scenario_free(scenario);
 }
 
+/* full.yaml has 4096 tokens, 8 heads of 2, 3 devices in a list, both passes with keep_kv. */
+static void a_conflict_is_where_the_command_line_made_it(void **state)
+{
+    static const struct {
+        const char *item, *start;
+    } cases[] = {
+        {"problem.heads=9", "--set problem.heads: heads is 9"},
+        {"problem.kv_heads=3", "--set problem.kv_heads: heads is 8"},
+        {"problem.tokens=2", "--set problem.tokens: 2 tokens on 3 devices"},
+        {"ring.devices=4", "--set ring.devices: placement: found 3 devices, accepted: 4"},
+        {"ring.pass=forward", "--set ring.pass: keep_kv"},
+        {"problem.dtype=fp64", "--set problem.dtype: gradient dtype is bf16"},
+        {"problem={tokens: 2147483648, batch: 65536, heads: 4096}", "--set problem: tokens * batch"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < CONFIG_N(cases); i++) {
+        struct config_overrides overrides = {&cases[i].item, 1};
+        struct config_scenario *scenario;
+        struct ring_error error = {""};
+        assert_int_equal(config_scenario_load(FILES "full.yaml", &overrides, &scenario, &error),
+                         RING_BAD_INPUT);
+        if (strncmp(error.text, cases[i].start, strlen(cases[i].start)) != 0)
+            fail_msg("'%s' does not start with '%s'", error.text, cases[i].start);
+    }
+}
+
 static void ranks_share_devices_only_where_the_topology_lets_them(void **state)
 {
     static const char *const natural[] = {"ring.devices=7", "ring.placement=natural", NULL};
@@ -352,6 +379,7 @@ int main(void)
         cmocka_unit_test(an_override_of_a_section_replaces_all_of_it),
         cmocka_unit_test(an_override_of_one_key_leaves_its_aliases_alone),
         cmocka_unit_test(an_overridden_cluster_is_relative_to_where_one_stands),
+        cmocka_unit_test(a_conflict_is_where_the_command_line_made_it),
         cmocka_unit_test(ranks_share_devices_only_where_the_topology_lets_them),
         cmocka_unit_test(a_random_placement_is_the_natural_one_shuffled_by_its_seed),
         cmocka_unit_test(this_machine_is_in_the_cache),
