@@ -113,6 +113,21 @@ static const char *staleness(const char *path)
     return ours || !stamped ? NULL : "of another machine or version";
 }
 
+/* Whether the files are why a scenario does not load: then they are as good as old, whatever they once were. */
+static const char *damage(const char *path, const struct ring_error *why_not)
+{
+    struct config_summary summary;
+    struct ring_error ignored;
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    if (strstr(why_not->text, folder) == NULL)
+        return NULL;
+    if (access(path, F_OK) != 0)
+        return "missing";
+    return config_check(path, &summary, &ignored) == RING_OK ? NULL : "damaged";
+}
+
 static enum ring_status recalibrate(const char *why, const char *path, const struct tool_options *options,
                                     struct ring_error *error)
 {
@@ -128,15 +143,20 @@ enum ring_status tool_cache_load(const char *path, const struct config_overrides
     struct ring_error ignored;
     bool known = config_cache_path(cached, sizeof cached, file_name, &ignored) == RING_OK;
     enum ring_status status = config_scenario_load(path, overrides, out, error);
-    if (!known)
-        return status;
-    if (status == RING_IO && access(cached, F_OK) != 0 && strstr(error->text, cached) != NULL) {
-        status = recalibrate("missing", cached, options, error);
+    const char *why = known && status != RING_OK ? damage(cached, error) : NULL;
+    if (why != NULL && options->show) {
+        ignored = *error;
+        return strcmp(why, "missing") == 0
+                   ? status
+                   : ring_fail(error, status, "%.900s (`ringlab calibrate` measures it anew)", ignored.text);
+    }
+    if (why != NULL) {
+        status = recalibrate(why, cached, options, error);
         return status == RING_OK ? config_scenario_load(path, overrides, out, error) : status;
     }
-    if (status != RING_OK || strcmp((*out)->cluster_path, cached) != 0)
+    if (!known || status != RING_OK || options->show || strcmp((*out)->cluster_path, cached) != 0)
         return status;
-    const char *why = staleness(cached);
+    why = staleness(cached);
     if (why == NULL)
         return RING_OK;
     if (recalibrate(why, cached, options, error) != RING_OK) {

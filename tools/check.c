@@ -9,7 +9,6 @@
 #include "config/config.h"
 #include "engine/check.h"
 #include "engine/plan.h"
-#include "tools/cache.h"
 #include "tools/commands.h"
 #include "tools/setup.h"
 
@@ -19,7 +18,7 @@ enum { MAX_PROVED_RANKS = 256 };
 static enum ring_status check_scenario(const char *path, char *text, size_t size, struct ring_error *error)
 {
     const char *const files[] = {path, NULL};
-    struct tool_options options = {.files = files, .n_files = 1, .world = "auto"};
+    struct tool_options options = {.files = files, .n_files = 1, .world = "auto", .show = true};
     struct tool_setup setup;
     enum ring_status status = tool_setup_open(&setup, &options, error);
     if (status != RING_OK)
@@ -38,16 +37,6 @@ static enum ring_status check_file(const char *path, struct ring_error *error)
     struct config_summary summary;
     char text[sizeof summary.text + 64];
     enum ring_status status = config_check(path, &summary, error);
-    if (status == RING_IO && strstr(error->text, "this-machine") != NULL) {
-        struct config_overrides none = {NULL, 0};
-        struct tool_options options = {.world = "auto"};
-        struct config_scenario *scenario;
-        status = tool_cache_load(path, &none, &options, &scenario, error);
-        if (status == RING_OK) {
-            config_scenario_free(scenario);
-            status = config_check(path, &summary, error);
-        }
-    }
     if (status != RING_OK)
         return status;
     snprintf(text, sizeof text, "%s", summary.text);

@@ -41,7 +41,8 @@ struct tool_options {
     uint64_t max_rows;         /* 0: all */
     bool max_rows_given;
     uint32_t n_seeds; /* 0: not asked for */
-    bool json, steps, show;
+    bool json, steps;
+    bool show;       /* only look: nothing is run, not even a calibration */
     unsigned effort; /* an index of model_effort_names */
     bool keep_devices;
     bool simgrid;
