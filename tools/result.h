@@ -73,6 +73,7 @@ struct tool_link {
     X(IMBALANCE, "imbalance")                                                                                \
     X(STRAGGLER, "straggler")                                                                                \
     X(OVERHEAD, "overhead")                                                                                  \
+    X(BUSY, "busy")                                                                                          \
     X(MEMORY, "memory")
 #define TOOL_LIMIT_ENUM(name, text) TOOL_LIMIT_##name,
 enum tool_limit { TOOL_LIMITS(TOOL_LIMIT_ENUM) TOOL_N_LIMITS };

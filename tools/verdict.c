@@ -143,6 +143,33 @@ static void say_overhead(struct tool_result *result, const struct tool_losses *l
             TIME(losses->overhead_s), TIME(result->time_s), result->n_steps));
 }
 
+/* Of a measured step on the CPU: the time that the processes neither had a core nor had reason to do without
+ * one, a mean over ranks. A wait may sleep, a timed block on a free core does, and so does who waits for a
+ * device. */
+static double stolen_s(const struct tool_result *result)
+{
+    const struct tool_question *question = &result->question;
+    double resting_s = 0;
+    bool timed = question->compute.block_s > 0 && question->compute.core_free;
+    if (!(result->core_share > 0) || timed ||
+        (result->kernel != NULL && strncmp(result->kernel, "cuda", 4) == 0))
+        return 0;
+    for (uint32_t i = 0; i < result->n_ranks; i++)
+        resting_s += (result->ranks[i].transfer_s + result->ranks[i].wait_s) / result->n_ranks;
+    return fmax(0, (1 - result->core_share) * result->time_s - resting_s);
+}
+
+static void say_busy(struct tool_result *result, double lost_s)
+{
+    say(result, TOOL_LIMIT_BUSY, NULL,
+        tool_result_keep(
+            result,
+            "This machine was busy: the processes had %s of a core each, and %s of the %s step went to other "
+            "programs, or to other ranks where there are more than cores. What the rest went to says little "
+            "of the ring; measure again when the machine is free, or with fewer ranks.",
+            tool_percent(result->core_share).text, TIME(lost_s), TIME(result->time_s)));
+}
+
 static void say_compute(struct tool_result *result, const struct model_ring *ring,
                         const struct tool_losses *losses)
 {
@@ -177,7 +204,10 @@ void tool_verdict_find(struct tool_result *result, const struct model_ring *ring
     double named_s = worth_naming * result->time_s;
     double largest_s =
         fmax(fmax(losses.straggler_s, losses.imbalance_s), fmax(losses.network_s, losses.overhead_s));
-    if (!(largest_s >= named_s) || largest_s == 0)
+    double lost_s = stolen_s(result);
+    if (lost_s >= named_s && (lost_s >= largest_s || largest_s == losses.overhead_s))
+        say_busy(result, lost_s);
+    else if (!(largest_s >= named_s) || largest_s == 0)
         say_compute(result, ring, &losses);
     else if (largest_s == losses.network_s)
         tool_verdict_network(result, ring, &losses);

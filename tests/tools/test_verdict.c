@@ -3,6 +3,8 @@
  * Losses by hand. The sentences are held by the golden tests in tests/cli. */
 #include "tools/verdict.h"
 
+#include <string.h>
+
 #include "tests/support/cmocka_all.h"
 
 /* Sets up a result of so many ranks, each computing 10 s on 100 pairs; time 10 s. */
@@ -110,6 +112,32 @@ static void polling_and_launching_are_overhead(void **state)
     tool_result_fini(&result);
 }
 
+static void time_without_a_core_is_no_overhead(void **state)
+{
+    (void)state;
+    struct tool_result result;
+    even_result(&result, 2); /* 10 s of computing, and 10 s that nobody knows of */
+    for (int i = 0; i < 2; i++) {
+        result.ranks[i].overhead_s = 10;
+        result.ranks[i].end_s = 20;
+    }
+    result.n_steps = 2;
+    result.time_s = 20;
+    result.fit.fits = true;
+    result.core_share = 1;
+    tool_verdict_find(&result, NULL);
+    assert_int_equal(result.verdict.limit, TOOL_LIMIT_OVERHEAD);
+    result.core_share = 0.5; /* which somebody else had */
+    tool_verdict_find(&result, NULL);
+    assert_int_equal(result.verdict.limit, TOOL_LIMIT_BUSY);
+    assert_non_null(strstr(result.verdict.text, "had 50 % of a core each, and 10.00 s of the 20.00 s step"));
+    result.question.compute.block_s = 5; /* or which a timed block does not want */
+    result.question.compute.core_free = true;
+    tool_verdict_find(&result, NULL);
+    assert_int_equal(result.verdict.limit, TOOL_LIMIT_OVERHEAD);
+    tool_result_fini(&result);
+}
+
 static void nobody_computing_is_no_division_by_zero(void **state)
 {
     (void)state;
@@ -134,6 +162,7 @@ int main(void)
         cmocka_unit_test(standing_still_while_bytes_move_is_the_network),
         cmocka_unit_test(an_idle_rank_does_not_blame_the_network),
         cmocka_unit_test(polling_and_launching_are_overhead),
+        cmocka_unit_test(time_without_a_core_is_no_overhead),
         cmocka_unit_test(nobody_computing_is_no_division_by_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
