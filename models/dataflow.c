@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "models/dataflow.h"
+#include "models/deadlock.h"
 
 static void release(struct machine *machine)
 {
@@ -188,51 +189,46 @@ static enum ring_status follow(struct machine *machine, uint32_t rank)
     return status;
 }
 
-enum { LISTED_RANKS = 8 };
-
-/* What a rank that is stuck waits for, as snprintf. */
-static int describe_stuck(struct machine *machine, uint32_t rank, char *text, size_t size)
+/* What a rank that is stuck waits for. */
+static struct model_wait find_wait(struct machine *machine, uint32_t rank)
 {
     const struct rank_state *state = &machine->ranks[rank];
     const struct ring_plan_step *step = &machine->steps[rank];
     bool receiving = state->phase == RECEIVING;
 
     if (state->next_wait == (receiving ? step->n_await_receives : step->n_await_sends))
-        return snprintf(text, size, "rank %" PRIu32 " never ends computing at hop %" PRIu32, rank,
-                        state->step);
-    uint32_t slot =
-        receiving ? step->await_receive_slots[state->next_wait] : step->await_send_slots[state->next_wait];
-    const struct flow *flow = &machine->flows[receiving ? inbox_of(machine, rank, slot)->hop
-                                                        : *outbox_of(machine, rank, slot) / MAX_PARCELS];
-    return snprintf(text, size, "rank %" PRIu32 " waits %s rank %" PRIu32 " at hop %" PRIu32, rank,
-                    receiving ? "for a block of" : "to be rid of a block for",
-                    receiving ? flow->source : flow->target, state->step);
+        return (struct model_wait){.kind = MODEL_WAIT_COMPUTE, .rank = rank, .hop = state->step};
+    if (receiving) {
+        const struct inbox *inbox = inbox_of(machine, rank, step->await_receive_slots[state->next_wait]);
+        return (struct model_wait){.kind = MODEL_WAIT_RECEIVE,
+                                   .rank = rank,
+                                   .peer = machine->flows[inbox->hop].source,
+                                   .block = inbox->block,
+                                   .hop = inbox->step};
+    }
+    uint32_t outbox = *outbox_of(machine, rank, step->await_send_slots[state->next_wait]);
+    const struct flow *flow = &machine->flows[outbox / MAX_PARCELS];
+    return (struct model_wait){.kind = MODEL_WAIT_SEND,
+                               .rank = rank,
+                               .peer = flow->target,
+                               .block = flow->parcels[outbox % MAX_PARCELS].block,
+                               .hop = flow->step};
 }
 
-/* Who is stuck, the earliest hops first: where it began. */
 static enum ring_status deadlock(struct machine *machine)
 {
-    char list[700] = "", causes[160];
-    size_t used = 0;
-    uint32_t n_stuck = 0, n_listed = 0, n_ranks = machine->plan->n_ranks;
+    uint32_t n_ranks = machine->plan->n_ranks, n_stuck = 0;
+    struct model_wait *waits = malloc(n_ranks * sizeof *waits);
+    struct ring_error line;
 
+    if (!waits)
+        return ring_fail(machine->error, RING_DEADLOCK, "nobody can go on");
     for (uint32_t rank = 0; rank < n_ranks; rank++)
-        n_stuck += machine->ranks[rank].phase != DONE;
-    for (uint32_t step = 0; step < machine->plan->n_steps && n_listed < LISTED_RANKS; step++)
-        for (uint32_t rank = 0; rank < n_ranks && n_listed < LISTED_RANKS; rank++) {
-            const struct rank_state *state = &machine->ranks[rank];
-            if (state->phase == DONE || state->step != step)
-                continue;
-            char one[96];
-            int n = describe_stuck(machine, rank, one, sizeof one);
-            if (n < 0 || used + (size_t)n + 3 > sizeof list)
-                break;
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", one);
-            n_listed++;
-        }
-    model_fault_causes(machine->play->ring, causes, sizeof causes);
-    return ring_fail(machine->error, RING_DEADLOCK, "%s%" PRIu32 " ranks wait for ever: %s%s", causes,
-                     n_stuck, list, n_stuck > n_listed ? " and so on" : "");
+        if (machine->ranks[rank].phase != DONE)
+            waits[n_stuck++] = find_wait(machine, rank);
+    model_deadlock_line(machine->play->ring, waits, n_stuck, line.text, sizeof line.text);
+    free(waits);
+    return ring_fail(machine->error, RING_DEADLOCK, "%s", line.text);
 }
 
 enum ring_status model_play_dataflow(struct model_play *play, struct ring_error *error)

@@ -19,7 +19,8 @@ struct inbox {
     enum inbox_state state;
     uint32_t hop, tag;
     uint32_t parcel; /* from MATCHED on: which of the hop's */
-    uint32_t next;   /* receive of the same hop posted after this one, as an index of inboxes */
+    uint32_t block, step;
+    uint32_t next; /* receive of the same hop posted after this one, as an index of inboxes */
     uint64_t bytes;
     double posted_s, movable_s, moved_s;
 };
@@ -29,6 +30,7 @@ struct parcel {
     bool sending, taken, moved; /* sending: until waited for; taken: met its receive; moved: has a time */
     bool stuck;                 /* it will never have one, for its way has died */
     uint32_t tag, inbox;        /* inbox: as an index, from taken on */
+    uint32_t block;
     uint64_t bytes;
     double posted_s, movable_s, moved_s; /* movable_s: if not lazy, from taken on */
 };

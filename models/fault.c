@@ -290,11 +290,15 @@ void model_fault_causes(const struct model_ring *ring, char *text, size_t size)
     text[0] = '\0';
     for (size_t i = 0; ring->faulty && i < ring->faulty->faults->n; i++) {
         const struct model_fault *fault = &ring->faulty->faults->items[i];
-        char one[96];
+        char one[128];
         if (!is_death(fault))
             continue;
-        size_t n = (size_t)snprintf(one, sizeof one, "%s%.48s dies at %g s", length ? ", " : "no progress (",
-                                    fault->subject, fault->from_s);
+        const char *before = length ? ", " : "no progress (";
+        size_t n = fault->kind != MODEL_FAULT_BANDWIDTH
+                       ? (size_t)snprintf(one, sizeof one, "%s%.48s dies at %g s", before, fault->subject,
+                                          fault->from_s)
+                       : (size_t)snprintf(one, sizeof one, "%s%.48s has no bandwidth from %g s on", before,
+                                          fault->subject, fault->from_s);
         if (length + n + 4 > size)
             break;
         memcpy(text + length, one, n + 1);

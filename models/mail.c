@@ -186,6 +186,8 @@ enum ring_status model_mail_post_receive(struct machine *machine, uint32_t rank,
         .hop = hop,
         .tag = message->tag,
         .next = NONE,
+        .block = message->block,
+        .step = message->step,
         .bytes = message->bytes,
         .posted_s = machine->ranks[rank].begin_s,
     };
@@ -221,6 +223,7 @@ enum ring_status model_mail_post_send(struct machine *machine, uint32_t rank,
     flow->step = step;
     flow->parcels[i] = (struct parcel){.sending = true,
                                        .tag = message->tag,
+                                       .block = message->block,
                                        .bytes = message->bytes,
                                        .posted_s = machine->ranks[rank].begin_s};
     return RING_OK;

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "models/deadlock.h"
 #include "sim/faults.h"
 #include "sim/platform.h"
 
@@ -34,61 +35,35 @@ void sim_world_fail(struct sim_world *world, enum ring_status status, const char
     }
 }
 
-/* "rank 2 waits for block 1 from rank 1 at hop 3"; as snprintf. */
-static int describe_wait(const struct sim_seat *seat, char *text, size_t size)
+static struct model_wait find_wait(const struct sim_seat *seat)
 {
     const struct sim_errand *errand = seat->awaits;
     const struct ring_message *message = &errand->message;
+    struct model_wait wait = {.rank = seat->rank, .block = message->block, .hop = message->step};
 
-    if (errand->kind == SIM_COMPUTATION)
-        return snprintf(text, size, "rank %" PRIu32 " waits for its computation at hop %" PRIu32, seat->rank,
-                        message->step);
-    if (errand->hop->target == seat->rank)
-        return snprintf(text, size,
-                        "rank %" PRIu32 " waits for block %" PRIu32 " from rank %" PRIu32 " at hop %" PRIu32,
-                        seat->rank, message->block, errand->rank, message->step);
-    return snprintf(text, size,
-                    "rank %" PRIu32 " waits for rank %" PRIu32 " to take block %" PRIu32 " at hop %" PRIu32,
-                    seat->rank, errand->hop->target, message->block, message->step);
-}
-
-/* The rank that waits at the earliest hop from (step, rank) on, or n_ranks; moves both on to it. */
-static uint32_t next_waiting(const struct sim_world *world, uint32_t *step, uint32_t rank)
-{
-    const uint32_t n_ranks = world->play.ring->plan->n_ranks;
-    uint32_t found = n_ranks, found_step = UINT32_MAX;
-
-    for (uint32_t i = 0; i < n_ranks; i++) {
-        const struct sim_errand *errand = world->seats[i].awaits;
-        if (!errand || errand->message.step < *step || (errand->message.step == *step && i < rank) ||
-            errand->message.step >= found_step)
-            continue;
-        found = i;
-        found_step = errand->message.step;
+    if (errand->kind == SIM_COMPUTATION) {
+        wait.kind = MODEL_WAIT_COMPUTE;
+        return wait;
     }
-    *step = found_step;
-    return found;
+    bool receives = errand->hop->target == seat->rank;
+    wait.kind = receives ? MODEL_WAIT_RECEIVE : MODEL_WAIT_SEND;
+    wait.peer = receives ? errand->rank : errand->hop->target;
+    return wait;
 }
 
-/* All who wait, as many as one line holds, the earliest hops first: where it began. */
 static void describe_deadlock(const struct sim_world *world, char *line, size_t size)
 {
-    const size_t reserve = 32; /* for "; and 4294967295 more" */
-    char causes[160];
-    model_fault_causes(world->play.ring, causes, sizeof causes);
-    size_t length = (size_t)snprintf(line, size, "%snobody can go on: ", causes);
-    uint32_t n_described = 0, step = 0, rank = 0;
+    struct model_wait *waits = malloc((world->n_blocked + 1) * sizeof *waits);
+    size_t n = 0;
 
-    while ((rank = next_waiting(world, &step, rank)) < world->play.ring->plan->n_ranks) {
-        char wait[160];
-        size_t wait_length = (size_t)describe_wait(&world->seats[rank++], wait, sizeof wait);
-        if (length + wait_length + reserve > size)
-            break;
-        length += (size_t)snprintf(line + length, size - length, "%s%s", n_described ? "; " : "", wait);
-        n_described++;
-    }
-    if (n_described < world->n_blocked)
-        snprintf(line + length, size - length, "; and %" PRIu32 " more", world->n_blocked - n_described);
+    for (uint32_t i = 0; waits && i < world->play.ring->plan->n_ranks && n < world->n_blocked; i++)
+        if (world->seats[i].awaits)
+            waits[n++] = find_wait(&world->seats[i]);
+    if (waits)
+        model_deadlock_line(world->play.ring, waits, n, line, size);
+    else
+        snprintf(line, size, "nobody can go on");
+    free(waits);
 }
 
 void sim_world_check_progress(struct sim_world *world)

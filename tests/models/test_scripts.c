@@ -124,8 +124,8 @@ static void ranks_that_wait_for_each_other_are_a_deadlock_that_names_them(void *
     build_mesh(&that, 3);
     assert_int_equal(play(&that, &script, &error), RING_DEADLOCK);
     assert_string_equal(error.text,
-                        "2 ranks wait for ever: rank 0 waits for a block of rank 1 at hop 0, rank 1 "
-                        "waits for a block of rank 0 at hop 0");
+                        "nobody can go on: rank 0 waits for block 0 from rank 1 at hop 1; rank 1 waits for "
+                        "block 0 from rank 0 at hop 1");
     ring_case_fini(&that);
 }
 
