@@ -6,6 +6,7 @@
 
 #include "config/scenario.h"
 #include "models/place.h"
+#include "models/random.h"
 
 /* The device that each name of the list stands for. */
 static void read_placement(struct config_reader *reader, const struct config_node *list,
@@ -47,15 +48,11 @@ static const struct config_field random_field = {
     .hint = "natural, best, worst, {random: SEED}, or a list of device names",
 };
 
-/* Fisher and Yates's shuffle, with numbers that are the same on every machine (splitmix64; Steele, Lea, Flood
- * 2014). */
+/* Fisher and Yates's shuffle, the same on every machine. */
 static void shuffle(uint32_t *devices, uint32_t n, uint64_t seed)
 {
     for (uint32_t i = n; i > 1; i--) {
-        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        uint32_t j = (uint32_t)((z ^ (z >> 31)) % i);
+        uint32_t j = (uint32_t)(model_random_next(&seed) % i);
         uint32_t device = devices[i - 1];
         devices[i - 1] = devices[j];
         devices[j] = device;

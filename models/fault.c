@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "models/faulty.h"
+#include "models/random.h"
 
 #define MODEL_FAULT_NAME(name, text) text,
 const char *const model_fault_names[MODEL_N_FAULTS] = {MODEL_FAULTS(MODEL_FAULT_NAME)};
@@ -152,14 +153,10 @@ static bool work_off(struct piece piece, double *at_s, double *left, uint32_t *n
     return isinf(*at_s);
 }
 
-/* A well mixed number of a few (splitmix64; Steele, Lea, Flood 2014). */
+/* A well mixed number of a few. */
 static uint64_t mix(uint64_t state, uint64_t value)
 {
-    uint64_t z = state + value + UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return model_random_mix(state + value + MODEL_RANDOM_STEP);
 }
 
 /* A standard normal number (Box, Muller 1958). */

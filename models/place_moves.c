@@ -5,6 +5,7 @@
 #include "models/place_moves.h"
 
 #include "models/place_ring.h"
+#include "models/random.h"
 
 static void turn(uint32_t *order, uint32_t first, uint32_t end)
 {
@@ -71,14 +72,14 @@ uint64_t model_count_rings(uint32_t n_ranks, uint32_t n_devices, uint64_t most)
 /* The rank after one of the slowest hops: the first from a random place on. */
 static uint32_t slow_place(uint32_t n_ranks, const double *hops_s, uint64_t *random)
 {
-    uint32_t begin = model_random(random, n_ranks), slowest = begin;
+    uint32_t begin = model_random_below(random, n_ranks), slowest = begin;
 
     for (uint32_t i = 1; i < n_ranks; i++) {
         uint32_t rank = (begin + i) % n_ranks;
         if (hops_s[rank] > hops_s[slowest] * (1 + 1e-9))
             slowest = rank;
     }
-    return (slowest + model_random(random, 2)) % n_ranks;
+    return (slowest + model_random_below(random, 2)) % n_ranks;
 }
 
 /* Devices from first on that are of one machine. */
@@ -98,7 +99,7 @@ static void exchange_runs(uint32_t *order, uint32_t n, const uint32_t *group, ui
 
     if (a >= n)
         return;
-    uint32_t at = a + model_random(random, n - a);
+    uint32_t at = a + model_random_below(random, n - a);
     while (at > a && group[order[at - 1]] == group[order[at]])
         at--;
     uint32_t b = run_of(order, at, n, group);
@@ -111,26 +112,26 @@ static void move_part(uint32_t *order, uint32_t n, uint32_t length, uint64_t *ra
 {
     if (length >= n)
         return;
-    if (model_random(random, 2))
+    if (model_random_below(random, 2))
         turn(order, 0, length);
-    rotate(order, 0, length, length + 1 + model_random(random, n - length));
+    rotate(order, 0, length, length + 1 + model_random_below(random, n - length));
 }
 
 void model_move(uint32_t *order, uint32_t n, uint32_t n_devices, const uint32_t *group, const double *hops_s,
                 uint64_t *random)
 {
-    bool aim = hops_s && model_random(random, 2);
-    uint32_t begin = aim ? slow_place(n, hops_s, random) : model_random(random, n);
-    uint32_t other = 1 + model_random(random, n - 1), kept = 0;
+    bool aim = hops_s && model_random_below(random, 2);
+    uint32_t begin = aim ? slow_place(n, hops_s, random) : model_random_below(random, n);
+    uint32_t other = 1 + model_random_below(random, n - 1), kept = 0;
 
     rotate(order, 0, begin, n);
-    switch (model_random(random, n_devices > n ? 7 : 6)) {
+    switch (model_random_below(random, n_devices > n ? 7 : 6)) {
     case 0:
     case 1:
         turn(order, 0, other + 1);
         break;
     case 2:
-        move_part(order, n, 1 + model_random(random, 3), random);
+        move_part(order, n, 1 + model_random_below(random, 3), random);
         break;
     case 3:
         move_part(order, n, run_of(order, 0, n, group), random);
@@ -144,7 +145,7 @@ void model_move(uint32_t *order, uint32_t n, uint32_t n_devices, const uint32_t 
         order[other] = kept;
         break;
     default:
-        other = n + model_random(random, n_devices - n);
+        other = n + model_random_below(random, n_devices - n);
         kept = order[0];
         order[0] = order[other];
         order[other] = kept;

@@ -79,7 +79,4 @@ enum model_start { MODEL_STARTS(MODEL_START_ENUM) MODEL_N_STARTS };
 bool model_start(struct model_scale *scale, enum model_start start, enum model_goal goal, uint64_t *random,
                  uint32_t *order);
 
-/* The next number of a splitmix64 sequence (Steele, Lea, Flood 2014), below limit. */
-uint32_t model_random(uint64_t *state, uint32_t limit);
-
 #endif

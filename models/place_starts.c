@@ -6,15 +6,7 @@
 #include <stdlib.h>
 
 #include "models/place_ring.h"
-
-uint32_t model_random(uint64_t *state, uint32_t limit)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)(((z ^ (z >> 31)) >> 32) * limit >> 32);
-}
+#include "models/random.h"
 
 static void swap(uint32_t *a, uint32_t *b)
 {
@@ -148,7 +140,7 @@ bool model_start(struct model_scale *scale, enum model_start start, enum model_g
         return true;
     case MODEL_START_SHUFFLED:
         for (uint32_t i = ways->n; i > 1; i--)
-            swap(&order[i - 1], &order[model_random(random, i)]);
+            swap(&order[i - 1], &order[model_random_below(random, i)]);
         return true;
     default:
         return true;
