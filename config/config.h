@@ -12,10 +12,9 @@
 #include "engine/plan.h"
 #include "models/ring.h"
 
-/* data: what the numbers are, for runs on real data. Names as in exec/kernels/data.h ("random", "ramp"), or
- * files. */
+/* data: what the numbers are, for runs on real data. */
 struct config_data {
-    const char *kind; /* "random", "ramp" */
+    const char *kind; /* "random" or "ramp", see exec/kernels/data.h */
     uint64_t seed;
 };
 
@@ -71,7 +70,7 @@ struct config_cluster {
 enum ring_status config_cluster_load(const char *path, struct config_cluster *out, struct ring_error *error);
 void config_cluster_free(struct config_cluster *cluster);
 
-/* The other two kinds of file alone, for `ringlab check`. A file says which it is by its top-level key:
+/* Any file, for `ringlab check`: what it is and holds, in a line. A file says which it is by its top-level key:
  * `problem:` or `cluster:` a scenario, `device:` a device, `topology:` a topology, `set:` a set. */
 enum config_kind { CONFIG_SCENARIO, CONFIG_TOPOLOGY, CONFIG_DEVICE, CONFIG_SET };
 struct config_summary {
@@ -100,7 +99,7 @@ struct config_set {
 enum ring_status config_set_load(const char *path, struct config_set *set, struct ring_error *error);
 void config_set_free(struct config_set *set);
 
-/* Reads a quantity such as "400 Gbps" or "1.5 us" into SI. Kinds: CONFIG_BYTES_PER_S, CONFIG_SECONDS, ... */
+/* Reads a quantity such as "400 Gbps" or "1.5 us" into SI. */
 enum config_unit { CONFIG_SECONDS, CONFIG_BYTES, CONFIG_BYTES_PER_S, CONFIG_FLOP_PER_S };
 enum ring_status config_quantity(const char *text, enum config_unit unit, double *out,
                                  struct ring_error *error);
