@@ -30,6 +30,19 @@ static void add(char *line, const char *format, ...)
     va_end(arguments);
 }
 
+static bool is_of(const struct model_fault *fault, const struct tool_culprit *culprit)
+{
+    return model_fault_of_device(fault) == culprit->device && strcmp(fault->subject, culprit->name) == 0;
+}
+
+static bool has_fault(const struct tool_culprit *culprit, const struct model_faults *faults)
+{
+    for (size_t i = 0; i < faults->n; i++)
+        if (is_of(&faults->items[i], culprit))
+            return true;
+    return false;
+}
+
 /* What is wrong with a culprit: its faults, or that it differs from its like. */
 static void say_why(const struct tool_culprit *culprit, const struct model_faults *faults, char *line)
 {
@@ -38,7 +51,7 @@ static void say_why(const struct tool_culprit *culprit, const struct model_fault
 
     for (size_t i = 0; i < faults->n; i++) {
         const struct model_fault *fault = &faults->items[i];
-        if (model_fault_of_device(fault) != culprit->device || strcmp(fault->subject, culprit->name) != 0)
+        if (!is_of(fault, culprit))
             continue;
         tool_fault_words(fault, text, sizeof text);
         add(line, "%s%s", first ? "" : " and ", text);
@@ -100,6 +113,11 @@ static void say_verdict(struct tool_result *result, const struct model_faults *f
     if (culprit->saves_s < 0.01 * result->time_s) {
         say_together(result, line);
     } else if (named) {
+        if (has_fault(culprit, faults)) { /* the text above takes the link as it is */
+            add(line, "By a fault, %s ", culprit->name);
+            say_why(culprit, faults, line);
+            add(line, ". ");
+        }
         add(line, "Played again with it repaired, the step takes %s: %s less (%s).",
             TIME(result->time_s - culprit->saves_s), TIME(culprit->saves_s),
             tool_percent(culprit->saves_s / result->time_s).text);
