@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/cache.h"
+#include "tools/estimate.h"
 #include "tools/memory.h"
 #include "tools/passes.h"
 #include "tools/ranks.h"
@@ -210,6 +211,9 @@ enum ring_status tool_measure_run(const struct tool_setup *setup, const struct t
         status = model_faults_real(&setup->scenario->faults, setup->scenario->places.faults, error);
     if (status == RING_OK)
         status = tool_ranks_fit(setup, options, error);
+    if (status == RING_OK)
+        tool_estimate_say(setup, options, false,
+                          setup->scenario->measure.repeats + setup->scenario->measure.warmups);
     if (status == RING_OK)
         status = tool_ranks_run(&ranks, options, path, sizeof path, error);
     if (status != RING_OK)

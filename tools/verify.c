@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/commands.h"
+#include "tools/estimate.h"
 #include "tools/launch.h"
 #include "tools/ranks.h"
 #include "tools/report.h"
@@ -29,6 +30,7 @@ static enum ring_status verify_mpi(const struct tool_setup *setup, const struct 
                                .extra = extra,
                                .n_ranks = setup->plan.n_ranks,
                                .timeout_s = tool_ranks_timeout(setup)};
+    tool_estimate_say(setup, options, true, 1);
     enum ring_status status = tool_ranks_run(&ranks, options, path, sizeof path, error);
     if (status != RING_OK)
         return status;
