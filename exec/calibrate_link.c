@@ -13,6 +13,7 @@
 
 enum {
     N_TRIALS = 15,
+    MIN_TRIALS = 3,
     FIRST_BYTES = 1024,
     MAX_BYTES = 64 << 20,
     MAX_HOPS = 128,
@@ -23,6 +24,9 @@ enum {
 };
 
 #define FASTEST_COPY_BYTES_PER_S 50e9
+
+/* Of the time to spend, for one size; on a free machine none needs so much. */
+#define SIZE_SHARE 0.05
 
 /* Enough hops to time, not so many that large ones take long. */
 static int hops_of(uint64_t bytes)
@@ -65,6 +69,7 @@ static enum ring_status one_hop(struct exec_calibration *c, struct ring_transpor
 
 /* What the trials of one size came to, a hop each. */
 struct trials {
+    size_t n;
     double wall_s[N_TRIALS],
         copy_s[N_TRIALS]; /* of the slowest rank: on the clock; of a processor, copying */
 };
@@ -83,7 +88,11 @@ static enum ring_status run_trials(struct exec_calibration *c, struct exec_trans
     uint64_t turn = 0, largest = largest_message(c);
     enum ring_status status = RING_OK;
 
+    double spent_s = 0; /* the same on all ranks */
+    trials->n = 0;
     for (int trial = -1; trial < N_TRIALS && status == RING_OK; trial++) { /* the first is first contact */
+        if (trial >= MIN_TRIALS && spent_s > SIZE_SHARE * c->spec->seconds)
+            break;
         status = exec_barrier(c->comm, &c->bound, "all ranks to exchange", error);
         double begun_s = exec_clock_s(), copied_s = exec_transport_copy_cpu_s(transport);
         /* Each hop sends what the one before received, as in a ring, and receives where no cache has been
@@ -95,9 +104,11 @@ static enum ring_status run_trials(struct exec_calibration *c, struct exec_trans
                             (exec_transport_copy_cpu_s(transport) - copied_s) / n_hops};
         if (status == RING_OK)
             status = exec_maximum(c->comm, &c->bound, times_s, 2, "all ranks' hop times", error);
+        spent_s += times_s[0] * n_hops;
         if (trial >= 0) {
             trials->wall_s[trial] = times_s[0];
             trials->copy_s[trial] = times_s[1];
+            trials->n++;
         }
     }
     return status;
@@ -116,12 +127,12 @@ static enum ring_status time_size(struct exec_calibration *c, struct exec_transp
 
     if (status != RING_OK)
         return status;
-    double copy_s = exec_median(trials.copy_s, N_TRIALS);
-    exec_median(trials.wall_s, N_TRIALS);
+    double copy_s = exec_median(trials.copy_s, trials.n);
+    exec_median(trials.wall_s, trials.n);
     bool copied = bytes >= LARGE_BYTES && copy_s > (double)bytes / FASTEST_COPY_BYTES_PER_S;
     c->hop_s[size] =
         copied ? fmin(copy_s + c->hop_s[0], trials.wall_s[SECOND_BEST]) : trials.wall_s[SECOND_BEST];
-    *spread = copied ? exec_spread(trials.copy_s, N_TRIALS) : exec_spread(trials.wall_s, N_TRIALS);
+    *spread = copied ? exec_spread(trials.copy_s, trials.n) : exec_spread(trials.wall_s, trials.n);
     return RING_OK;
 }
 
@@ -144,6 +155,15 @@ static enum ring_status time_copy(struct exec_calibration *c, char *buffers[2], 
         status = exec_maximum(c->comm, &c->bound, &time_s, 1, "all ranks' copies", error);
     c->copy_bytes_per_s = 2.0 * (double)bytes / time_s;
     return status;
+}
+
+void exec_calibration_level(const uint64_t *sizes, double *hop_s, size_t n)
+{
+    for (size_t i = n; i-- > 1;)
+        hop_s[i - 1] = fmin(hop_s[i - 1], hop_s[i]);
+    for (size_t i = 1; i < n; i++)
+        hop_s[i] =
+            fmax(hop_s[i], hop_s[i - 1] + (double)(sizes[i] - sizes[i - 1]) / FASTEST_COPY_BYTES_PER_S);
 }
 
 /* A hop of next to nothing, with a computation of nothing, less the hop itself: what posting and waiting
@@ -188,6 +208,7 @@ enum ring_status exec_calibrate_link(struct exec_calibration *c, struct ring_err
     if (status != RING_OK)
         return status;
     c->link_spread = c->n_sizes ? exec_median(spreads, c->n_sizes) : 0;
+    exec_calibration_level(c->sizes, c->hop_s, c->n_sizes);
     split_step(c);
     return RING_OK;
 }

@@ -48,6 +48,10 @@ enum ring_status exec_calibrate_kernels(struct exec_calibration *calibration, do
                                         struct ring_error *error);
 enum ring_status exec_calibrate_link(struct exec_calibration *calibration, struct ring_error *error);
 
+/* Times of ascending sizes, so that none takes less than a smaller one: noise only adds, so the larger one is
+ * believed; and no bytes are faster than the fastest copy. */
+void exec_calibration_level(const uint64_t *sizes, double *hop_s, size_t n);
+
 /* Rank 0: writes both files, the topology to path. */
 enum ring_status exec_calibration_write(const struct exec_calibration *calibration, const char *path,
                                         struct ring_error *error);

@@ -13,6 +13,8 @@
 #include "exec/kernels/block.h"
 #include "tools/file.h"
 #include "tools/ranks.h"
+#include "tools/result.h"
+#include "tools/setup.h"
 
 enum {
     FORMAT = 2,    /* raised when what calibrate measures changes its meaning */
@@ -22,7 +24,7 @@ enum {
     PATH_BYTES = 4096,
 };
 
-static const char file_name[] = "this-machine.yaml";
+static const char file_name[] = "this-machine.yaml", core_file_name[] = "this-machine-core.yaml";
 
 /* The processor's name for itself, of characters that any file can hold. */
 static void processor_name(char *out, size_t size)
@@ -165,4 +167,42 @@ enum ring_status tool_cache_load(const char *path, const struct config_overrides
     }
     config_scenario_free(*out);
     return config_scenario_load(path, overrides, out, error);
+}
+
+/* The number behind words in a text; otherwise, if they are not there. */
+static double number_behind(const char *text, const char *words, double otherwise)
+{
+    const char *at = text == NULL ? NULL : strstr(text, words);
+    return at == NULL ? otherwise : strtod(at + strlen(words), NULL);
+}
+
+void tool_cache_doubt(struct tool_result *result, const struct tool_setup *setup)
+{
+    const double most_spread = 50, least_share = 80; /* % */
+    char cached[PATH_BYTES], core[PATH_BYTES], *topology = NULL, *device = NULL;
+    size_t size;
+    struct ring_error ignored;
+    if (config_cache_path(cached, sizeof cached, file_name, &ignored) != RING_OK ||
+        config_cache_path(core, sizeof core, core_file_name, &ignored) != RING_OK ||
+        strcmp(setup->scenario->cluster_path, cached) != 0)
+        return;
+    if (tool_file_read(cached, MAX_BYTES, &topology, &size, &ignored) != RING_OK)
+        topology = NULL;
+    if (tool_file_read(core, MAX_BYTES, &device, &size, &ignored) != RING_OK)
+        device = NULL;
+    double load = number_behind(topology, "load before ", 0);
+    double n = number_behind(topology, "core, count: ", tool_ranks_processors());
+    double share = number_behind(device, "meanwhile a rank had ", 100);
+    double link = number_behind(topology, "spread between trials: ", 0);
+    double kernel = number_behind(device, "(largest - smallest) / median: ", 0);
+    bool modelled = !(setup->scenario->compute.block_s > 0);
+    if (load > 0.5 * n || link > most_spread || (modelled && (share < least_share || kernel > most_spread)))
+        tool_result_note(
+            result,
+            "this machine was calibrated while it was busy (load %.1f on %.0f processors, a rank "
+            "had %.0f %% of its core, times of hops spread by %.0f %% and of blocks by %.0f %%): "
+            "do not trust these times, run `ringlab calibrate` when it is free",
+            load, n, share, link, kernel);
+    free(topology);
+    free(device);
 }

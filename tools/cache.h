@@ -17,4 +17,10 @@ enum ring_status tool_cache_load(const char *path, const struct config_overrides
 /* Measures this machine with a rank on each processor and writes the files. */
 enum ring_status tool_cache_calibrate(const struct tool_options *options, struct ring_error *error);
 
+/* Adds a note where the scenario is on this machine and what was recorded beside its calibration (load, how
+ * much of its core a rank had, spreads) says that the figures are not worth much. */
+struct tool_result;
+struct tool_setup;
+void tool_cache_doubt(struct tool_result *result, const struct tool_setup *setup);
+
 #endif

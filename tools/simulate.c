@@ -10,6 +10,7 @@
 
 #include "models/recurrence.h"
 #include "sim/sim.h"
+#include "tools/cache.h"
 #include "tools/passes.h"
 #include "tools/play.h"
 #include "tools/traffic.h"
@@ -134,6 +135,8 @@ enum ring_status tool_simulate(const struct tool_setup *setup, const char *world
         simgrid ? by_simgrid(setup, keep, result, error) : by_recurrence(setup, keep, result, error);
     if (status == RING_OK)
         status = tool_describe(result, setup, error);
+    if (status == RING_OK)
+        tool_cache_doubt(result, setup);
     if (status == RING_OK)
         tool_verdict_find(result, &setup->ring);
     if (status == RING_OK)
