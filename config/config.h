@@ -25,7 +25,7 @@ struct config_measure {
     const char *kernel; /* "auto" or a kernel's name */
 };
 
-/* Where values stand, "FILE:LINE:COLUMN" or "--set KEY", of which only a run can say whether it takes them. */
+/* Where values stand of which only a run can say whether it takes them: "FILE:LINE:COLUMN" or "--set KEY". */
 struct config_places {
     const char *dtype, *kernel; /* or their sections, or the file, where they are not given */
     const char *const *faults;  /* [faults.n] */
@@ -70,8 +70,8 @@ struct config_cluster {
 enum ring_status config_cluster_load(const char *path, struct config_cluster *out, struct ring_error *error);
 void config_cluster_free(struct config_cluster *cluster);
 
-/* Any file, for `ringlab check`: what it is and holds, in a line. A file says which it is by its top-level key:
- * `problem:` or `cluster:` a scenario, `device:` a device, `topology:` a topology, `set:` a set. */
+/* Any file, for `ringlab check`: what it is and holds, in a line. A file says which it is by its top-level
+ * key: `problem:` or `cluster:` a scenario, `device:` a device, `topology:` a topology, `set:` a set. */
 enum config_kind { CONFIG_SCENARIO, CONFIG_TOPOLOGY, CONFIG_DEVICE, CONFIG_SET };
 struct config_summary {
     enum config_kind kind;

@@ -48,8 +48,8 @@ struct config_suspect {
     const char *key;
 };
 
-/* The place to look at where n_suspects keys do not go together: the first of them that the command line gave,
- * for the file was well without it; else the first that is there. */
+/* The place to look at where n_suspects keys do not go together: the first of them that the command line
+ * gave, for the file was well without it; else the first that is there. */
 const struct config_mark *config_blamed(const struct config_node *root, const struct config_suspect *suspects,
                                         size_t n_suspects);
 

@@ -19,8 +19,8 @@ const char *const ring_pass_names[RING_N_PASSES] = {RING_PASSES(RING_NAME)};
 #define MAX_HEADS    (1u << 12)
 #define MAX_HEAD_DIM (1u << 12)
 
-/* Each of Q, K, V and out: so many elements that the bytes of everything a rank holds, moves or counts stay far
- * below 2^64, and far above what any cluster holds. */
+/* Each of Q, K, V and out: so many elements that the bytes of everything a rank holds, moves or counts stay
+ * far below 2^64, and far above what any cluster holds. */
 #define MAX_ELEMENTS 0x1p50
 
 uint32_t ring_dtype_bytes(enum ring_dtype dtype)

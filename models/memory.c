@@ -77,8 +77,8 @@ static bool holds(const struct ring_plan_spec *spec, uint64_t capacity_bytes, ui
            model_ring_memory_staged(&plan, plan.n_ranks - 1, staging_bytes).total_bytes <= capacity_bytes;
 }
 
-/* Memory grows with the tokens, so bisection finds the last that fit. Every rank needs a token; what the engine
- * refuses for its length does not fit either. */
+/* Memory grows with the tokens, so bisection finds the last that fit. Every rank needs a token; what the
+ * engine refuses for its length does not fit either. */
 uint64_t model_largest_tokens(const struct ring_plan_spec *spec, uint64_t capacity_bytes,
                               uint64_t staging_bytes)
 {

@@ -26,8 +26,8 @@
 enum ring_status model_recurrence(const struct model_ring *ring, double *ends_s, struct ring_parts *totals,
                                   struct ring_parts *steps, struct ring_error *error);
 
-/* The same, and *moving_s (may be NULL): how long something was on its way over a hop, latency included, added
- * up over all hops; two messages on one hop at once count once. */
+/* The same, and *moving_s (may be NULL): how long something was on its way over a hop, latency included,
+ * added up over all hops; two messages on one hop at once count once. */
 enum ring_status model_recurrence_moving(const struct model_ring *ring, double *ends_s,
                                          struct ring_parts *totals, struct ring_parts *steps,
                                          double *moving_s, struct ring_error *error);

@@ -85,8 +85,8 @@ static void print_error(enum ring_status status, struct ring_error *error)
     fprintf(stderr, "ringlab: %s\n", error->text[0] != '\0' ? error->text : ring_status_text(status));
 }
 
-/* Whether everything written to standard output arrived. A reader that went away (`| head`) has what it wanted,
- * as it has where all fits into the pipe before it goes. */
+/* Whether everything written to standard output arrived. A reader that went away (`| head`) has what it
+ * wanted, as it has where all fits into the pipe before it goes. */
 static int close_output(int code)
 {
     int failed = ferror(stdout), reason = errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plays a priced ring in one of the simulated worlds for its times or its trace alone: what a question of "and
- * what if" needs, again and again. A whole result is simulate.h's. */
+ * Plays a priced ring in one of the simulated worlds for its times or its trace alone: what a question of
+ * "and what if" needs, again and again. A whole result is simulate.h's. */
 #ifndef TOOL_PLAY_H
 #define TOOL_PLAY_H
 

@@ -9,8 +9,9 @@
 #include "models/ring.h"
 #include "tools/result.h"
 
-/* How long something moved from one rank to another, added up over such pairs: from when both ends had posted
- * (and the world says they began) to when the receiver had it; two at once count once. RING_BAD_INPUT if a receive has no send; RING_NO_MEMORY. */
+/* How long something moved from one rank to another, added up over such pairs: from when both ends had
+ * posted (and the world says they began) to when the receiver had it; two at once count once. RING_BAD_INPUT
+ * if a receive has no send; RING_NO_MEMORY. */
 enum ring_status tool_traffic_moving(const struct ring_trace *rows, double *moving_s,
                                      struct ring_error *error);
 

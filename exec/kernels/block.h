@@ -66,8 +66,8 @@ extern const struct block_kernel *const block_rough_kernels[];
  * is none. fp16 inputs have no CPU kernel. */
 const struct block_kernel *block_kernel_find(const char *name, enum ring_dtype dtype, size_t head_dim);
 
-/* The same, or RING_UNSUPPORTED with what there is: place, and which kernels or types would do. dtype_place and
- * kernel_place: where the two stand in the scenario. */
+/* The same, or RING_UNSUPPORTED with what there is: place, and which kernels or types would do. dtype_place
+ * and kernel_place: where the two stand in the scenario. */
 enum ring_status block_kernel_choose(const char *name, enum ring_dtype dtype, size_t head_dim,
                                      const char *dtype_place, const char *kernel_place,
                                      const struct block_kernel **kernel, struct ring_error *error);

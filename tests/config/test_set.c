@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets of scenarios: every combination of a grid is a case, in the order one would write them, and what is not a set is
- * refused in one line. */
+ * Sets of scenarios: every combination of a grid is a case, in the order one would write them, and what is
+ * not a set is refused in one line. */
 #include "tests/config/support.h"
 
 static struct config_set load(const char *text)

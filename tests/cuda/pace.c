@@ -2,8 +2,8 @@
  *
  * How fast the CUDA kernels are on the device at hand: a table, no verdict. A block of its own queries and
  * keys, forward and backward, timed between events over many launches; work counted as everywhere else, 4 *
- * head_dim a visible pair and head forward, two and a half times that backward (five products for two), however
- * many products the kernels really do. */
+ * head_dim a visible pair and head forward, two and a half times that backward (five products for two),
+ * however many products the kernels really do. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ringlab-rank on a real CUDA device, which several ranks share: right results on any number of ranks, and the
- * same bits however blocks are moved and however late a rank is. Skipped, aloud, where there is none. */
+ * ringlab-rank on a real CUDA device, which several ranks share: right results on any number of ranks, and
+ * the same bits however blocks are moved and however late a rank is. Skipped, aloud, where there is none. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ enum { SKIPPED = 77 };
 static struct tool_launch_outcome outcome;
 static struct ring_error error;
 
-/* What verify leaves, from the rows on: everything in it is of the results, nothing of how they came about. */
+/* What verify leaves, from the rows on: everything in it is of the results, nothing of how they came about.
+ */
 static char *verified(uint32_t n_ranks, const char *move, const char *dtype, const char *layout,
                       const char *faults)
 {

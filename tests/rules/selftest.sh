@@ -131,6 +131,8 @@ awk 'BEGIN { print "/* SPDX-License-Identifier: MIT */"; for (i = 2; i <= 401; i
     plant sources sim/a.c 401 'a file too long'
 awk 'BEGIN { print "/* SPDX-License-Identifier: MIT */"; for (i = 2; i <= 400; i++) print "" }' |
     keep sources sim/a.c 'a file just short enough'
+file "/* $(printf '%104s' '' | tr ' ' x) */" | keep sources sim/a.c 'a line just narrow enough'
+file "/* $(printf '%105s' '' | tr ' ' x) */" | plant sources sim/a.c 2 'a comment too wide'
 
 # format
 file '' 'int a( void ) {' 'return 1; }' | plant format engine/a.c 3 'badly formatted'
