@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tools/report.h"
+#include "tools/sort.h"
 #include "tools/table.h"
 #include "tools/units.h"
 #include "tools/verdict.h"
@@ -32,12 +33,6 @@ static void rank_cells(struct tool_table *table, const struct columns *columns, 
     tool_table_cell(table, "%s", tool_figure_in(columns->memory, (double)rank->memory_bytes, 2).text);
 }
 
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 static double rank_field(const struct tool_rank *rank, int field)
 {
     const double values[] = {rank->compute_s,           rank->transfer_s, rank->wait_s,
@@ -58,7 +53,7 @@ static void quantile_row(struct tool_table *table, const struct columns *columns
     for (int field = 0; field < 7; field++) {
         for (uint32_t i = 0; i < result->n_ranks; i++)
             values[i] = rank_field(&result->ranks[i], field);
-        qsort(values, result->n_ranks, sizeof *values, ascending);
+        tool_sort(values, result->n_ranks);
         found[field] = values[(size_t)(quantile * (result->n_ranks - 1))];
     }
     free(values);

@@ -2,6 +2,7 @@
  *
  * Memory and sums of a result. */
 #include "tools/result.h"
+#include "tools/sort.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -113,12 +114,6 @@ double tool_result_tokens_per_s(const struct tool_result *result)
     return (double)problem->tokens * problem->batch / result->time_s;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 struct tool_spread tool_result_spread(const struct tool_result *result)
 {
     size_t n = result->n_repeats;
@@ -129,7 +124,7 @@ struct tool_spread tool_result_spread(const struct tool_result *result)
         return spread;
     }
     memcpy(sorted, result->repeats_s, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, ascending);
+    tool_sort(sorted, n);
     spread.min_s = sorted[0];
     spread.median_s = sorted[(n - 1) / 2]; /* one that took place: it is shown */
     spread.max_s = sorted[n - 1];

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/memory.h"
+#include "tools/sort.h"
 #include "tools/units.h"
 
 static const double worth_naming = 0.1; /* of the step's time */
@@ -18,12 +19,6 @@ static const double worth_naming = 0.1; /* of the step's time */
 #define TIME(seconds)     tool_figure(TOOL_SECONDS, seconds).text
 #define SIZE(bytes)       tool_figure(TOOL_BYTES, bytes).text
 #define RATE(bytes_per_s) tool_figure(TOOL_BYTES_PER_S, bytes_per_s).text
-
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
 
 /* Seconds a visible pair on the (lower) median rank: the pace of a healthy device. 0 if nobody computes. */
 static double median_pace(const struct tool_result *result)
@@ -36,7 +31,7 @@ static double median_pace(const struct tool_result *result)
         if (result->ranks[i].visible_pairs > 0)
             paces[n++] = result->ranks[i].compute_s / (double)result->ranks[i].visible_pairs;
     if (n > 0) {
-        qsort(paces, n, sizeof *paces, ascending);
+        tool_sort(paces, n);
         pace = paces[(n - 1) / 2];
     }
     free(paces);
