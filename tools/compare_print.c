@@ -17,16 +17,24 @@ enum { MAX_STEPS = 16, SHOWN_STEPS = 8 };
 
 #define TIME(seconds) tool_figure(TOOL_SECONDS, seconds).text
 
-/* What the two sides are called. */
+/* What the two sides are called: in a column, and in a sentence before "step". */
 struct sides {
     const char *first, *second;
+    const char *of_first, *of_second;
 };
 
 static struct sides name_sides(const struct tool_result *predicted, const struct tool_result *measured)
 {
     if (predicted->n_repeats == 0 && measured->n_repeats > 0)
-        return (struct sides){"predicted", "measured"};
-    return (struct sides){"first", "second"};
+        return (struct sides){"predicted", "measured", "predicted", "measured"};
+    return (struct sides){"first", "second", "first result's", "second result's"};
+}
+
+/* In per cent of what was measured; "-" where that is next to nothing, for then no error says anything. */
+static struct tool_figure error_text(struct tool_pair pair, double step_s)
+{
+    static const double negligible = 0.001; /* of the step */
+    return tool_signed_percent(pair.measured_s < negligible * step_s ? (double)NAN : tool_pair_error(pair));
 }
 
 static void pair_row(struct tool_table *table, struct tool_unit unit, const char *name, struct tool_pair pair,
@@ -36,10 +44,8 @@ static void pair_row(struct tool_table *table, struct tool_unit unit, const char
     tool_table_cell(table, "%s", name);
     tool_table_cell(table, "%s", tool_figure_in(unit, pair.predicted_s, 3).text);
     tool_table_cell(table, "%s", tool_figure_in(unit, pair.measured_s, 3).text);
-    /* What is next to nothing on both sides has no error worth a number. */
-    bool small = fmax(fabs(pair.predicted_s), fabs(pair.measured_s)) < 0.0005 * step_s;
     tool_table_cell(table, "%s", tool_signed_in(unit, difference_s, 3).text);
-    tool_table_cell(table, "%s", small ? "-" : tool_signed_percent(tool_pair_error(pair)).text);
+    tool_table_cell(table, "%s", error_text(pair, step_s).text);
     tool_table_cell(table, "%s", tool_signed_percent(difference_s / step_s).text);
 }
 
@@ -122,7 +128,7 @@ static void step_row(struct tool_table *table, struct tool_unit unit,
     tool_table_cell(table, "%s", name);
     tool_table_cell(table, "%s", tool_figure_in(unit, step->time.predicted_s, 3).text);
     tool_table_cell(table, "%s", tool_figure_in(unit, step->time.measured_s, 3).text);
-    tool_table_cell(table, "%s", tool_signed_percent(tool_pair_error(step->time)).text);
+    tool_table_cell(table, "%s", error_text(step->time, comparison->all.time.measured_s).text);
     for (enum tool_part part = 0; part < TOOL_N_PARTS; part++)
         tool_table_cell(
             table, "%s",
@@ -158,10 +164,10 @@ static enum ring_status print_steps(const struct tool_comparison *comparison, st
 static void write_relation(double error, struct sides sides, char *out, size_t size)
 {
     if (fabs(error) < 0.0005)
-        snprintf(out, size, "equal to the %s step", sides.second);
+        snprintf(out, size, "equal to the %s step", sides.of_second);
     else
         snprintf(out, size, "%s %s the %s step", tool_percent(fabs(error)).text,
-                 error < 0 ? "below" : "above", sides.second);
+                 error < 0 ? "below" : "above", sides.of_second);
 }
 
 void tool_compare_sentence(const struct tool_result *predicted, const struct tool_result *measured,
@@ -173,7 +179,7 @@ void tool_compare_sentence(const struct tool_result *predicted, const struct too
     char where[192] = "", relation[64], step[32];
     write_relation(tool_pair_error(comparison->all.time), sides, relation, sizeof relation);
     if (fabs(difference_s) <= 1e-6 * step_s) {
-        snprintf(out, size, "The %s step is %s, and so is each part on the mean rank.", sides.first,
+        snprintf(out, size, "The %s step is %s, and so is each part on the mean rank.", sides.of_first,
                  relation);
         return;
     }
@@ -184,7 +190,7 @@ void tool_compare_sentence(const struct tool_result *predicted, const struct too
     snprintf(
         out, size,
         "The %s step is %s. Of its parts, %s differs most: %s too %s on the mean rank (%s of the step)%s.",
-        sides.first, relation, tool_part_names[comparison->worst], TIME(fabs(difference_s)),
+        sides.of_first, relation, tool_part_names[comparison->worst], TIME(fabs(difference_s)),
         difference_s < 0 ? "short" : "long", tool_percent(fabs(difference_s) / step_s).text, where);
 }
 

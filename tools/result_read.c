@@ -289,6 +289,9 @@ enum ring_status tool_result_load(struct tool_result *result, const char *path, 
     fclose(stream);
     if (root == NULL && reason != 0)
         return ring_fail(error, RING_IO, "%s: %s", path, strerror(reason));
+    if (root == NULL && where.position == 0)
+        return ring_fail(error, RING_BAD_INPUT, "%s: found nothing, accepted: a result of ringlab as JSON",
+                         path);
     if (root == NULL)
         return ring_fail(error, RING_BAD_INPUT, "%s:%d:%d: not JSON: %s", path, where.line, where.column,
                          where.text);
