@@ -115,7 +115,8 @@ static const char *staleness(const char *path)
     return ours || !stamped ? NULL : "of another machine or version";
 }
 
-/* Whether the files are why a scenario does not load: then they are as good as old, whatever they once were. */
+/* Whether the files are why a scenario does not load: then they are as good as old, whatever they once were.
+ */
 static const char *damage(const char *path, const struct ring_error *why_not)
 {
     struct config_summary summary;

@@ -9,7 +9,8 @@
 #include "tools/options.h"
 
 /* config_scenario_load, but for a scenario on this machine, calibrates first where the files are missing,
- * damaged or old, and says so on standard error; with options->show, nothing is run and what is there is taken. */
+ * damaged or old, and says so on standard error; with options->show, nothing is run and what is there is
+ * taken. */
 enum ring_status tool_cache_load(const char *path, const struct config_overrides *overrides,
                                  const struct tool_options *options, struct config_scenario **out,
                                  struct ring_error *error);
