@@ -144,6 +144,13 @@ static const struct config_link_type *read_type(struct config_graph *graph, cons
         .half = changed(reader, full, n, 0, 0.5),
         .n_classes = n,
     };
+    if (draft.both_bytes_per_s > 2 * full[n - 1].bytes_per_s) {
+        config_fail(reader, &config_find(node, "both_ways")->value->mark,
+                    "both_ways %s is more than twice the bandwidth of one way, accepted: up to that (without "
+                    "both_ways, the two do not disturb each other)",
+                    config_found(reader, config_find(node, "both_ways")->value));
+        return NULL;
+    }
     if (draft.both_bytes_per_s > 0) {
         type->bare = changed(reader, full, n, 0, 0);
         type->both_full = changed(reader, full, n, draft.both_bytes_per_s, 1);

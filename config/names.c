@@ -93,12 +93,13 @@ static size_t distance(const char *a, const char *b)
     return above[n_b];
 }
 
-/* Near enough: one edit in a short word, two in a longer one, up to half of the letters of a long one. */
+/* Near enough: one edit in a short word (or three letters in the wrong case), in a longer one as many as a third
+ * of its letters. */
 static size_t reach(const char *text)
 {
     size_t length = strlen(text);
 
-    return length < 3 ? 2 : length < 4 ? 4 : length;
+    return length < 6 ? 3 : 2 * (length / 3);
 }
 
 const char *config_nearest_word(const char *const *words, size_t n, const char *text)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST_NUMBER = 64 };
 
@@ -35,6 +36,7 @@ static const struct scale prefixes[] = {
     {"G", 9, 1},
     {"T", 12, 1},
     {"P", 15, 1},
+    {"E", 18, 1},
     {"Ki", 0, 1024.0},
     {"Mi", 0, 1024.0 * 1024},
     {"Gi", 0, 1024.0 * 1024 * 1024},
@@ -50,10 +52,11 @@ static const struct {
     bool zero;
 } kinds[] = {
     [CONFIG_SECONDS] = {second_units, false, "s, ms, us, ns or min", "ms", 1e-15, 1e9, true},
-    [CONFIG_BYTES] = {byte_units, true, "B with k M G T P or Ki Mi Gi Ti before it", "MB", 1e-3, 1e18, true},
-    [CONFIG_BYTES_PER_S] = {rate_units, true, "B/s or bps with k M G T P or Ki Mi Gi Ti before it", "GB/s", 1,
-                            1e18, false},
-    [CONFIG_FLOP_PER_S] = {flop_units, true, "FLOP/s with k M G T P before it", "TFLOP/s", 1, 1e24, false},
+    [CONFIG_BYTES] = {byte_units, true, "B with k M G T P E or Ki Mi Gi Ti before it", "MB", 1e-3, 1e18,
+                      true},
+    [CONFIG_BYTES_PER_S] = {rate_units, true, "B/s or bps with k M G T P E or Ki Mi Gi Ti before it", "GB/s",
+                            1, 1e18, false},
+    [CONFIG_FLOP_PER_S] = {flop_units, true, "FLOP/s with k M G T P E before it", "TFLOP/s", 1, 1e24, false},
 };
 
 /* A number in decimal: sign, digits with at most one point, exponent. Sets where digits and exponent end;
@@ -97,6 +100,31 @@ static bool find_scale(const char *name, enum config_unit kind, struct scale *ou
         }
     }
     return false;
+}
+
+/* " (did you mean Gbps?)" for "Gb/s", kB for KB, or "". A small b is a bit, a large one a byte. */
+static void suggest(const char *name, enum config_unit kind, char *out, size_t size)
+{
+    char wanted[24], tried[24];
+    size_t length = strlen(name);
+
+    out[0] = '\0';
+    if (length + 4 > sizeof wanted)
+        return;
+    strcpy(wanted, name);
+    if (length > 2 && strcmp(name + length - 3, "b/s") == 0)
+        strcpy(wanted + length - 3, "bps");
+    else if (length > 2 && strcmp(name + length - 3, "Bps") == 0)
+        strcpy(wanted + length - 3, "B/s");
+    for (const struct scale *unit = kinds[kind].units; unit->name; unit++) {
+        for (const struct scale *prefix = prefixes; prefix->name; prefix++) {
+            snprintf(tried, sizeof tried, "%s%s", prefix->name, unit->name);
+            if (strcasecmp(tried, wanted) != 0 || (prefix->name[0] && !kinds[kind].prefixed))
+                continue;
+            snprintf(out, size, " (did you mean %s?)", tried);
+            return;
+        }
+    }
 }
 
 static bool refuse(char *why, size_t size, const char *what, enum config_unit unit)
@@ -161,7 +189,9 @@ bool config_quantity_parse(const char *text, enum config_unit unit, bool positiv
         return false;
     }
     if (!find_scale(name, unit, &scale)) {
-        snprintf(why, size, "has an unknown unit '%.20s'; accepted: %s (e.g. '%.*s %s')", name,
+        char meant[48];
+        suggest(name, unit, meant, sizeof meant);
+        snprintf(why, size, "has an unknown unit '%.20s'%s; accepted: %s (e.g. '%.*s %s')", name, meant,
                  kinds[unit].accepted, (int)n_number, text, kinds[unit].example);
         return false;
     }

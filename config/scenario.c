@@ -231,7 +231,12 @@ static const char *name_of_file(struct config_reader *reader, const char *path)
 static void check_kind(struct config_reader *reader, const struct config_node *root)
 {
     static const char *const others[] = {"topology", "device"};
+    const struct config_entry *schema = config_find(root, "schema");
 
+    if (schema)
+        config_fail(reader, &schema->key->mark,
+                    "found a document that ringlab wrote, accepted: a scenario (`ringlab compare` takes two "
+                    "results, `ringlab plot` one or more)");
     for (size_t i = 0; i < CONFIG_N(others); i++) {
         const struct config_entry *entry = config_find(root, others[i]);
         if (entry)

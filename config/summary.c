@@ -16,6 +16,19 @@ static const char *plural(struct config_reader *reader, size_t n, const char *on
     return config_text(reader, "%zu %s", n, n == 1 ? one : many);
 }
 
+/* "25 GB/s", in the unit that leaves one to three digits before the point. */
+static const char *rate(struct config_reader *reader, double bytes_per_s)
+{
+    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
+    size_t unit = 0;
+
+    while (unit + 1 < CONFIG_N(units) && bytes_per_s >= 999.95) {
+        bytes_per_s /= 1000;
+        unit++;
+    }
+    return config_text(reader, "%.4g %s", bytes_per_s, units[unit]);
+}
+
 void config_describe_topology(struct config_reader *reader, const struct model_topology *topology, char *text,
                               size_t size)
 {
@@ -33,9 +46,9 @@ void config_describe_topology(struct config_reader *reader, const struct model_t
     if (found.n_nics > 0)
         nics = config_text(reader, "%s, ", plural(reader, found.n_nics, "NIC", "NICs"));
     if (topology->n_devices > 1)
-        bisection =
-            config_text(reader, ", bisection %.4g GB/s one way, diameter %s",
-                        found.bisection_bytes_per_s / 1e9, plural(reader, found.diameter, "link", "links"));
+        bisection = config_text(reader, ", bisection %s one way, diameter %s",
+                                rate(reader, found.bisection_bytes_per_s),
+                                plural(reader, found.diameter, "link", "links"));
     snprintf(text, size, "topology %s: %s, %s%s%s%s", topology->name,
              plural(reader, topology->n_devices, "device", "devices"), switches, nics,
              plural(reader, topology->n_links, "link", "links"), bisection);
@@ -132,9 +145,9 @@ static const char *describe_hops(struct config_reader *reader, const struct conf
         const struct narrow *hop = &hops.items[i];
         if (!is_leaving(hop, fastest) || n++ >= LISTED)
             continue;
-        list = config_text(reader, "%s%s %s -> %s over %s at %.4g GB/s", list, n > 1 ? "," : "",
+        list = config_text(reader, "%s%s %s -> %s over %s at %s", list, n > 1 ? "," : "",
                            topology->vertices[hop->from].name, topology->vertices[hop->to].name,
-                           hop->link->type, hop->bytes_per_s / 1e9);
+                           hop->link->type, rate(reader, hop->bytes_per_s));
     }
     if (n == 0)
         return "";

@@ -24,6 +24,7 @@ static void a_unit_is_what_it_says_to_the_last_bit(void **state)
         {"1e3 B/s", CONFIG_BYTES_PER_S, 1000},
         {"+1.5e-3 TB/s", CONFIG_BYTES_PER_S, 1.5e9},
         {".5 PB/s", CONFIG_BYTES_PER_S, 0.5e15},
+        {"1 EB/s", CONFIG_BYTES_PER_S, 1e18},
         {"1 kB/s", CONFIG_BYTES_PER_S, 1000},
         {"1 KiB/s", CONFIG_BYTES_PER_S, 1024},
         {"2 MiB/s", CONFIG_BYTES_PER_S, 2097152},
@@ -88,7 +89,32 @@ static void what_is_no_quantity_is_refused_with_the_units_accepted(void **state)
         if (config_quantity(cases[i].text, cases[i].unit, &value, &error) != RING_BAD_INPUT)
             fail_msg("'%s' was taken for %g", cases[i].text, value);
         if (!strstr(error.text, "accepted: ") ||
-            !strstr(error.text, cases[i].unit == CONFIG_SECONDS ? "ms" : "k M G T P"))
+            !strstr(error.text, cases[i].unit == CONFIG_SECONDS ? "ms" : "k M G T P E"))
+            fail_msg("'%s' is answered by: %s", cases[i].text, error.text);
+    }
+}
+
+static void a_unit_with_a_slip_is_answered_by_what_was_meant(void **state)
+{
+    static const struct {
+        const char *text;
+        enum config_unit unit;
+        const char *meant; /* NULL: nothing is offered */
+    } cases[] = {
+        {"200 Gb/s", CONFIG_BYTES_PER_S, "Gbps"}, {"200 GBps", CONFIG_BYTES_PER_S, "GB/s"},
+        {"1 KB/s", CONFIG_BYTES_PER_S, "kB/s"},   {"64 KB", CONFIG_BYTES, "kB"},
+        {"1 MS", CONFIG_SECONDS, "ms"},           {"1 tflops", CONFIG_FLOP_PER_S, "TFLOPS"},
+        {"200 foo", CONFIG_BYTES_PER_S, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ring_error error = {""};
+        double value;
+        char wanted[64];
+        assert_int_equal(config_quantity(cases[i].text, cases[i].unit, &value, &error), RING_BAD_INPUT);
+        snprintf(wanted, sizeof wanted, "(did you mean %s?)", cases[i].meant ? cases[i].meant : "");
+        if (cases[i].meant ? !strstr(error.text, wanted) : strstr(error.text, "mean") != NULL)
             fail_msg("'%s' is answered by: %s", cases[i].text, error.text);
     }
 }
@@ -163,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_unit_is_what_it_says_to_the_last_bit),
         cmocka_unit_test(what_is_no_quantity_is_refused_with_the_units_accepted),
+        cmocka_unit_test(a_unit_with_a_slip_is_answered_by_what_was_meant),
         cmocka_unit_test(values_that_make_no_sense_are_refused),
         cmocka_unit_test(a_number_of_endless_digits_is_refused),
         cmocka_unit_test(what_is_written_is_read_back_to_the_last_bit),
