@@ -93,8 +93,8 @@ static size_t distance(const char *a, const char *b)
     return above[n_b];
 }
 
-/* Near enough: one edit in a short word (or three letters in the wrong case), in a longer one as many as a third
- * of its letters. */
+/* Near enough: one edit in a short word (or three letters in the wrong case), in a longer one as many as a
+ * third of its letters. */
 static size_t reach(const char *text)
 {
     size_t length = strlen(text);
