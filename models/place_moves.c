@@ -4,7 +4,6 @@
  * at comes first. */
 #include "models/place_moves.h"
 
-#include "models/place_ring.h"
 #include "models/random.h"
 
 static void turn(uint32_t *order, uint32_t first, uint32_t end)

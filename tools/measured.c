@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cache.h"
 #include "tools/estimate.h"
 #include "tools/memory.h"
 #include "tools/passes.h"
