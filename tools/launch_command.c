@@ -57,12 +57,16 @@ static bool single_copy_refused(void)
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1;
 }
 
-/* What `mpirun --version` prints, at most size - 1 bytes. false if it cannot be started. */
-static bool version_of(const char *mpirun, char *text, size_t size)
+enum { NOT_STARTED = 127 };
+
+/* What `mpirun --version` prints, at most size - 1 bytes. Its exit status; NOT_STARTED, as a shell has it, if it
+ * cannot be started; 128 and more if a signal ended it. */
+static int version_of(const char *mpirun, char *text, size_t size)
 {
     int ends[2];
+    text[0] = '\0';
     if (pipe(ends) != 0)
-        return false;
+        return NOT_STARTED;
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
@@ -70,7 +74,7 @@ static bool version_of(const char *mpirun, char *text, size_t size)
         close(ends[0]);
         close(ends[1]);
         execlp(mpirun, mpirun, "--version", (char *)NULL);
-        _exit(127);
+        _exit(NOT_STARTED);
     }
     close(ends[1]);
     size_t n = 0;
@@ -90,7 +94,9 @@ static bool version_of(const char *mpirun, char *text, size_t size)
     int status = 0;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (child < 0)
+        return NOT_STARTED;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 enum ring_status tool_launch_find_rank(char *out, size_t size, struct ring_error *error)
@@ -179,9 +185,14 @@ static enum ring_status add_flags(struct tool_launch_words *words, const struct 
         return RING_OK;
     }
     char version[1024];
-    if (!version_of(mpirun, version, sizeof version))
+    int code = version_of(mpirun, version, sizeof version);
+    if (code == NOT_STARTED)
         return ring_fail(error, RING_UNSUPPORTED,
                          "%s: cannot be run (install openmpi-bin, or name yours with --mpirun)", mpirun);
+    if (code != 0)
+        return ring_fail(error, RING_UNSUPPORTED,
+                         "%s --version failed (exit status %d)%s%.*s; is it an mpirun?", mpirun, code,
+                         version[0] != '\0' ? ": " : "", (int)strcspn(version, "\n"), version);
     long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct tool_launch_facts facts = {.version_text = version,
                                       .root = geteuid() == 0,

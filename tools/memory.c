@@ -45,6 +45,23 @@ static uint64_t item_bytes(const struct model_memory *memory, int item)
     return bytes;
 }
 
+/* What is there is not shown as nothing. */
+static struct tool_figure share_text(double share)
+{
+    struct tool_figure figure = tool_percent(share);
+    if (share > 0 && strcmp(figure.text, "0 %") == 0)
+        snprintf(figure.text, sizeof figure.text, "< 0.1 %%");
+    return figure;
+}
+
+static struct tool_figure bytes_text(struct tool_unit unit, double bytes)
+{
+    struct tool_figure figure = tool_figure_in(unit, bytes, 2);
+    if (bytes > 0 && strcmp(figure.text, "0.00") == 0)
+        snprintf(figure.text, sizeof figure.text, "< 0.01");
+    return figure;
+}
+
 enum ring_status tool_memory_print(const struct tool_result *result, FILE *file, struct ring_error *error)
 {
     const struct model_fit *fit = &result->fit;
@@ -58,8 +75,8 @@ enum ring_status tool_memory_print(const struct tool_result *result, FILE *file,
         if (bytes == 0)
             continue;
         tool_table_cell(&table, "%s", items[i].what);
-        tool_table_cell(&table, "%s", tool_figure_in(unit, (double)bytes, 2).text);
-        tool_table_cell(&table, "%s", tool_percent((double)bytes / (double)fit->memory.total_bytes).text);
+        tool_table_cell(&table, "%s", bytes_text(unit, (double)bytes).text);
+        tool_table_cell(&table, "%s", share_text((double)bytes / (double)fit->memory.total_bytes).text);
     }
     tool_table_cell(&table, "in all, rank %" PRIu32, fit->rank);
     tool_table_cell(&table, "%s", tool_figure_in(unit, (double)fit->memory.total_bytes, 2).text);
@@ -76,7 +93,7 @@ enum ring_status tool_memory_print(const struct tool_result *result, FILE *file,
     else
         fprintf(file, "  %s has %s%s: %s full; up to %" PRIu64 " tokens fit\n", device,
                 SIZE(fit->capacity_bytes), sharing,
-                tool_percent((double)fit->needed_bytes / (double)fit->capacity_bytes).text,
+                share_text((double)fit->needed_bytes / (double)fit->capacity_bytes).text,
                 fit->largest_tokens);
     return RING_OK;
 }
