@@ -37,12 +37,15 @@ static enum ring_status open_here(struct tool_setup *here, const struct tool_set
     return status;
 }
 
-/* Of one pass; 0: unknown, as on devices or other machines, or before a calibration. */
+/* Of one pass; 0: unknown, as on devices or other machines, or before a calibration. Blocks of a fixed time take
+ * that, whoever shares a core with whom; what moves between them is left out. */
 static double estimate_s(const struct tool_setup *setup, const struct tool_options *options, bool on_data)
 {
     struct tool_setup here;
     struct ring_error ignored;
     double step_s = 0;
+    if (!on_data && setup->scenario->compute.block_s > 0)
+        return model_ring_bound(&setup->ring).compute_s;
     if (options->mpi_args != NULL || tool_ranks_device(options) ||
         open_here(&here, setup, options, on_data, &ignored) != RING_OK)
         return 0;
@@ -74,11 +77,10 @@ void tool_estimate_say(const struct tool_setup *setup, const struct tool_options
     write_time(step_s, one, sizeof one);
     fflush(stdout);
     if (n_passes > 1)
-        fprintf(
-            stderr,
-            "ringlab: this will take about %s: %u passes of %s, by this machine's calibration (fewer with "
-            "--set measure.repeats and measure.warmups)\n",
-            all, n_passes, one);
+        fprintf(stderr,
+                "ringlab: this will take about %s: %u passes of %s (fewer with "
+                "--set measure.repeats and measure.warmups)\n",
+                all, n_passes, one);
     else
-        fprintf(stderr, "ringlab: this will take about %s, by this machine's calibration\n", all);
+        fprintf(stderr, "ringlab: this will take about %s\n", all);
 }
