@@ -189,6 +189,15 @@ static void say_compute(struct tool_result *result, const struct model_ring *rin
             hidden == NULL ? "" : hidden));
 }
 
+/* A slow device hides a slow hop behind its computing. Predictions know better who is to blame: tools/blame.h. */
+static bool hides_a_hop(const struct tool_result *result, const struct model_ring *ring,
+                        const struct tool_losses *losses, double largest_s)
+{
+    return result->n_repeats > 0 && largest_s == losses->straggler_s &&
+           losses->network_s >= worth_naming / 2 * result->time_s &&
+           tool_replay_blames_hop(result, ring, losses);
+}
+
 void tool_verdict_find(struct tool_result *result, const struct model_ring *ring)
 {
     if (!result->fit.fits && isnan(result->time_s)) {
@@ -204,7 +213,7 @@ void tool_verdict_find(struct tool_result *result, const struct model_ring *ring
         say_busy(result, lost_s);
     else if (!(largest_s >= named_s) || largest_s == 0)
         say_compute(result, ring, &losses);
-    else if (largest_s == losses.network_s)
+    else if (largest_s == losses.network_s || hides_a_hop(result, ring, &losses, largest_s))
         tool_verdict_network(result, ring, &losses);
     else if (largest_s == losses.straggler_s)
         say_straggler(result, &losses);

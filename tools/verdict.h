@@ -29,6 +29,20 @@ void tool_verdict_find(struct tool_result *result, const struct model_ring *ring
 void tool_verdict_network(struct tool_result *result, const struct model_ring *ring,
                           const struct tool_losses *losses);
 
+/* verdict_replay.c: of a measured step that has lost time to a slow device and to a slow hop, whether the hop is the one
+ * whose repair would save more. false also where that cannot be said. */
+bool tool_replay_blames_hop(const struct tool_result *result, const struct model_ring *ring,
+                            const struct tool_losses *losses);
+
+/* What it plays: a forward ring, rank r sending to r + 1. */
+struct tool_replay {
+    uint32_t n_ranks, n_steps;
+    double *compute_s; /* [n_ranks][n_steps] */
+    double *hop_s;     /* [n_ranks], of one message from each rank */
+};
+/* When the last rank ends. NaN without memory. */
+double tool_replay_s(const struct tool_replay *replay);
+
 /* Why messages cannot move while a rank computes, as the start of a sentence; NULL if they can. */
 const char *tool_verdict_lazy(const struct model_ring *ring);
 

@@ -85,6 +85,36 @@ static void standing_still_while_bytes_move_is_the_network(void **state)
     tool_result_fini(&result);
 }
 
+/* All computing 1, all hops 2: steps of 2, 2 and 1. With rank 1 computing for 4 it alone counts: it begins its steps at
+ * 4 and 8, since blocks come at 2 and 6. */
+static void a_measured_ring_plays_again_as_it_was(void **state)
+{
+    (void)state;
+    double compute_s[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, hop_s[3] = {2, 2, 2};
+    struct tool_replay replay = {.n_ranks = 3, .n_steps = 3, .compute_s = compute_s, .hop_s = hop_s};
+    assert_near(tool_replay_s(&replay), 5);
+    for (int i = 3; i < 6; i++)
+        compute_s[i] = 4;
+    assert_near(tool_replay_s(&replay), 12);
+}
+
+/* Ranks computing 5 and hops of 2, but rank 2 computing 6 and its hop taking 7: 7 + 7 + 6 = 20. With the rank repaired
+ * 7 + 7 + 5 = 19; with the hop repaired 6 + 6 + 6 = 18, so the hop is to blame. A hop of 6 costs nothing beside it. */
+static void a_slow_hop_and_a_slow_rank_are_told_apart_by_their_repair(void **state)
+{
+    (void)state;
+    double compute_s[9] = {5, 5, 5, 5, 5, 5, 6, 6, 6}, hop_s[3] = {2, 2, 7};
+    struct tool_replay replay = {.n_ranks = 3, .n_steps = 3, .compute_s = compute_s, .hop_s = hop_s};
+    assert_near(tool_replay_s(&replay), 20);
+    compute_s[6] = compute_s[7] = compute_s[8] = 5;
+    assert_near(tool_replay_s(&replay), 19);
+    compute_s[6] = compute_s[7] = compute_s[8] = 6;
+    hop_s[2] = 2;
+    assert_near(tool_replay_s(&replay), 18);
+    hop_s[2] = 6;
+    assert_near(tool_replay_s(&replay), 18);
+}
+
 static void an_idle_rank_does_not_blame_the_network(void **state)
 {
     (void)state;
@@ -160,6 +190,8 @@ int main(void)
         cmocka_unit_test(twice_as_long_for_the_same_work_is_a_straggler),
         cmocka_unit_test(twice_as_long_for_twice_the_work_is_imbalance),
         cmocka_unit_test(standing_still_while_bytes_move_is_the_network),
+        cmocka_unit_test(a_measured_ring_plays_again_as_it_was),
+        cmocka_unit_test(a_slow_hop_and_a_slow_rank_are_told_apart_by_their_repair),
         cmocka_unit_test(an_idle_rank_does_not_blame_the_network),
         cmocka_unit_test(polling_and_launching_are_overhead),
         cmocka_unit_test(time_without_a_core_is_no_overhead),
