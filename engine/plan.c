@@ -158,3 +158,8 @@ uint64_t ring_plan_bytes_sent(const struct ring_plan *plan, uint32_t rank)
 {
     return ring_plan_pass_bytes(plan, rank, RING_PASS_BOTH);
 }
+
+bool ring_plan_alike(const struct ring_plan *plan)
+{
+    return plan->even && plan->kind->block != NULL;
+}

@@ -74,7 +74,8 @@ static void describe_ranks(struct tool_result *result, const struct tool_setup *
         struct model_memory memory = model_ring_memory(plan, i);
         rank->memory_bytes = memory.total_bytes;
         rank->run_bytes = memory.run_bytes;
-        rank->bytes_sent = ring_plan_bytes_sent(plan, i);
+        rank->bytes_sent =
+            i > 0 && ring_plan_alike(plan) ? result->ranks[0].bytes_sent : ring_plan_bytes_sent(plan, i);
         rank->visible_pairs = pairs_of_rank(plan, i);
         result->flops += model_attention_flops(rank->visible_pairs, &plan->problem, plan->pass) *
                          plan->problem.batch * plan->problem.heads;

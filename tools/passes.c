@@ -21,7 +21,8 @@ void tool_passes_init(struct tool_result *result, const struct ring_plan *plan)
             continue;
         struct tool_pass *pass = &result->passes[result->n_passes++];
         *pass = both[i];
-        for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+        uint32_t n_ranks = ring_plan_alike(plan) ? 1 : plan->n_ranks;
+        for (uint32_t rank = 0; rank < n_ranks; rank++)
             pass->bytes_sent = fmax(pass->bytes_sent, (double)ring_plan_pass_bytes(plan, rank, pass->pass));
     }
 }
