@@ -42,14 +42,30 @@ struct watch {
     uint32_t step;
 };
 
+/* Stopped because a neighbour is gone, perhaps: which messages were still on their way. */
+static enum ring_status stopped(struct exec_transport *t, uint32_t step)
+{
+    char list[512] = "", what[128];
+    size_t n = 0;
+
+    for (const struct exec_flight *flight = t->hangar.messages.first; flight && n < sizeof list - sizeof what;
+         flight = flight->next) {
+        if (flight->done)
+            continue;
+        exec_flight_describe(flight, what, sizeof what);
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "; pending ", what);
+    }
+    return ring_fail(&t->base.error, RING_WORLD,
+                     "rank %d: step %" PRIu32 ": stopped from outside while computing%s", t->rank, step,
+                     list);
+}
+
 static enum ring_status look_up(struct exec_transport *t, struct watch *watch)
 {
     double before_s = exec_transport_now(t);
 
     if (exec_stopped(&t->spec.bound))
-        return ring_fail(&t->base.error, RING_WORLD,
-                         "rank %d: step %" PRIu32 ": stopped from outside while computing", t->rank,
-                         watch->step);
+        return stopped(t, watch->step);
     if (before_s - watch->polled_s < watch->interval_s)
         return RING_OK;
     enum ring_status status = exec_transport_look(t);

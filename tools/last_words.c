@@ -57,15 +57,28 @@ static long hop_of(const char *line)
     return at ? strtol(at + strlen(": hop "), NULL, 10) : LONG_MAX;
 }
 
-/* Whether it waited for that rank. */
+/* A message as exec/flight.c describes it: "hop 2: block 3 from rank 1". */
+struct message {
+    unsigned hop, block;
+    char way[5]; /* "from" or "to" */
+    int peer;
+};
+
+/* The first one in the line that is from or to that rank; of any rank, if it is -1. */
+static bool find_message(const char *line, int rank, struct message *message)
+{
+    for (const char *at = line; (at = strstr(at, "hop ")) != NULL; at++)
+        if (sscanf(at, "hop %u: block %u %4s rank %d", &message->hop, &message->block, message->way,
+                   &message->peer) == 4 &&
+            (rank < 0 || message->peer == rank))
+            return true;
+    return false;
+}
+
 static bool is_about(const char *line, int rank)
 {
-    char from[32], to[32];
-    int n = snprintf(from, sizeof from, "from rank %d", rank);
-    int m = snprintf(to, sizeof to, "to rank %d", rank);
-    const char *at = strstr(line, from), *other = strstr(line, to);
-    return (at && !strchr("0123456789", at[n] ? at[n] : ' ')) ||
-           (other && !strchr("0123456789", other[m] ? other[m] : ' '));
+    struct message ignored;
+    return rank >= 0 && find_message(line, rank, &ignored);
 }
 
 /* Who waits at a later hop waits because of an earlier one. */
@@ -80,20 +93,24 @@ static bool tells_more(const char *line, const char *than, int dead)
 }
 
 /* Of a rank that was stopped because another one died: what it did then. */
-static void tell_neighbour(const char *line, char *out, size_t size)
+static void tell_neighbour(const char *line, int dead, char *out, size_t size)
 {
-    int rank, peer;
-    unsigned step, block;
-    char way[5];
-    if (kind_of(line) != KIND_STOPPED)
-        snprintf(out, size, "%.*s", ROOM, line);
-    else if (sscanf(line, "rank %d: hop %u: block %u %4s rank %d", &rank, &step, &block, way, &peer) == 5)
-        strcmp(way, "from") == 0
-            ? snprintf(out, size, "rank %d waited for block %u from rank %d at hop %u", rank, block, peer,
-                       step)
-            : snprintf(out, size, "rank %d waited for rank %d to take block %u at hop %u", rank, peer, block,
-                       step);
-    else if (sscanf(line, "rank %d: step %u: ", &rank, &step) == 2)
+    struct message at;
+    int rank;
+    unsigned step;
+    bool computed = sscanf(line, "rank %d: step %u: ", &rank, &step) == 2;
+    bool known = find_message(line, dead, &at) || (!computed && find_message(line, -1, &at));
+    if (kind_of(line) != KIND_STOPPED || sscanf(line, "rank %d: ", &rank) != 1)
+        snprintf(out, size, "%.*s", ROOM, kind_of(line) == KIND_STOPPED ? "" : line);
+    else if (known && strcmp(at.way, "from") == 0)
+        snprintf(out, size, "rank %d waited for block %u from rank %d at hop %u", rank, at.block, at.peer,
+                 at.hop);
+    else if (known)
+        snprintf(out, size, "rank %d waited for rank %d to take block %u at hop %u", rank, at.peer, at.block,
+                 at.hop);
+    if (computed && known)
+        snprintf(out + strlen(out), size - strlen(out), ", and computed step %u meanwhile", step);
+    else if (computed)
         snprintf(out, size, "rank %d computed step %u meanwhile", rank, step);
 }
 
@@ -111,7 +128,7 @@ void tool_last_words_tell(const struct tool_last_words *words, char *out, size_t
         return;
     }
     if (best)
-        tell_neighbour(best, neighbour, sizeof neighbour);
+        tell_neighbour(best, dead, neighbour, sizeof neighbour);
     const char *between = neighbour[0] ? "; " : "";
     if (died && by) {
         const char *signal = by + strlen("exited on ");

@@ -139,6 +139,13 @@ static void a_killed_rank_comes_before_those_that_it_left_behind(void **state)
     run_shell("echo 'ringlab-rank: rank 0: step 2: stopped from outside while computing' >&2;" KILLED, 20, 0);
     assert_string_equal(error.text,
                         "rank 1 was killed by signal 9 (Killed); rank 0 computed step 2 meanwhile");
+    run_shell(
+        "echo 'ringlab-rank: rank 0: step 1: stopped from outside while computing; pending hop 1: block 3 "
+        "from rank 12, hop 1: block 0 to rank 1' >&2;" KILLED,
+        20, 0);
+    assert_string_equal(error.text,
+                        "rank 1 was killed by signal 9 (Killed); rank 0 waited for rank 1 to take "
+                        "block 0 at hop 1, and computed step 1 meanwhile");
     run_shell("echo 'ringlab-rank: rank 12: hop 0: block 3 from rank 11: stopped from outside while waiting "
               "for it' >&2;"
               "echo 'ringlab-rank: rank 2: hop 2: block 3 from rank 1: stopped from outside while waiting "
