@@ -27,7 +27,7 @@ static const struct tool_unit units[][MAX_UNITS] = {
 
 /* What a quantity that is exactly zero is shown in. */
 static const struct tool_unit zero_units[] = {
-    [TOOL_SECONDS] = {"ms", 1e-3},     [TOOL_BYTES] = {"B", 1}, [TOOL_BYTES_PER_S] = {"B/s", 1},
+    [TOOL_SECONDS] = {"s", 1},         [TOOL_BYTES] = {"B", 1}, [TOOL_BYTES_PER_S] = {"B/s", 1},
     [TOOL_FLOP_PER_S] = {"FLOP/s", 1}, [TOOL_PER_S] = {"", 1},
 };
 

@@ -14,7 +14,7 @@ static void a_time_gets_the_unit_that_makes_it_short(void **state)
     assert_string_equal(tool_figure(TOOL_SECONDS, 25e-9).text, "25.00 ns");
     assert_string_equal(tool_figure(TOOL_SECONDS, 0.3759).text, "375.9 ms");
     assert_string_equal(tool_figure(TOOL_SECONDS, 12).text, "12.00 s");
-    assert_string_equal(tool_figure(TOOL_SECONDS, 0).text, "0 ms");
+    assert_string_equal(tool_figure(TOOL_SECONDS, 0).text, "0 s");
     assert_string_equal(tool_figure(TOOL_SECONDS, -1.5e-6).text, "-1.500 us");
 }
 
