@@ -59,8 +59,8 @@ static bool single_copy_refused(void)
 
 enum { NOT_STARTED = 127 };
 
-/* What `mpirun --version` prints, at most size - 1 bytes. Its exit status; NOT_STARTED, as a shell has it, if it
- * cannot be started; 128 and more if a signal ended it. */
+/* What `mpirun --version` prints, at most size - 1 bytes. Its exit status; NOT_STARTED, as a shell has it, if
+ * it cannot be started; 128 and more if a signal ended it. */
 static int version_of(const char *mpirun, char *text, size_t size)
 {
     int ends[2];
