@@ -166,8 +166,8 @@ uint64_t ring_plan_slot_bytes(const struct ring_plan *plan, uint32_t rank, uint3
 /* Bytes that a rank sends over the whole plan; the invariant that every run is held to. */
 uint64_t ring_plan_bytes_sent(const struct ring_plan *plan, uint32_t rank);
 
-/* Whether all ranks send and hold equally much: even shards under a regular schedule. Then one rank's bytes are
- * every rank's, and a ring of thousands need not be walked rank by rank. */
+/* Whether all ranks send and hold equally much: even shards under a regular schedule. Then one rank's bytes
+ * are every rank's, and a ring of thousands need not be walked rank by rank. */
 bool ring_plan_alike(const struct ring_plan *plan);
 
 /* The pass that a step belongs to, forward or backward. */

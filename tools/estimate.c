@@ -37,8 +37,8 @@ static enum ring_status open_here(struct tool_setup *here, const struct tool_set
     return status;
 }
 
-/* Of one pass; 0: unknown, as on devices or other machines, or before a calibration. Blocks of a fixed time take
- * that, whoever shares a core with whom; what moves between them is left out. */
+/* Of one pass; 0: unknown, as on devices or other machines, or before a calibration. Blocks of a fixed time
+ * take that, whoever shares a core with whom; what moves between them is left out. */
 static double estimate_s(const struct tool_setup *setup, const struct tool_options *options, bool on_data)
 {
     struct tool_setup here;

@@ -189,7 +189,8 @@ static void say_compute(struct tool_result *result, const struct model_ring *rin
             hidden == NULL ? "" : hidden));
 }
 
-/* A slow device hides a slow hop behind its computing. Predictions know better who is to blame: tools/blame.h. */
+/* A slow device hides a slow hop behind its computing. Predictions know better who is to blame:
+ * tools/blame.h. */
 static bool hides_a_hop(const struct tool_result *result, const struct model_ring *ring,
                         const struct tool_losses *losses, double largest_s)
 {

@@ -29,8 +29,8 @@ void tool_verdict_find(struct tool_result *result, const struct model_ring *ring
 void tool_verdict_network(struct tool_result *result, const struct model_ring *ring,
                           const struct tool_losses *losses);
 
-/* verdict_replay.c: of a measured step that has lost time to a slow device and to a slow hop, whether the hop is the one
- * whose repair would save more. false also where that cannot be said. */
+/* verdict_replay.c: of a measured step that has lost time to a slow device and to a slow hop, whether the
+ * hop is the one whose repair would save more. false also where that cannot be said. */
 bool tool_replay_blames_hop(const struct tool_result *result, const struct model_ring *ring,
                             const struct tool_losses *losses);
 

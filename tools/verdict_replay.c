@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A slow device and a slow link at once hide behind one another, and a measured step has lost time to both. Who is to
- * blame is then whoever's repair would save more: the step is played again from what was measured of each rank's
- * computing and each hop, once with either repaired. For forward rings whose messages move while ranks compute. */
+ * A slow device and a slow link at once hide behind one another, and a measured step has lost time to both.
+ * Who is to blame is then whoever's repair would save more: the step is played again from what was measured
+ * of each rank's computing and each hop, once with either repaired. For forward rings whose messages move
+ * while ranks compute. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 
 static const double suspicious = 1.2; /* a hop that takes so many times the median one is not like it */
 
-/* When a rank's step is over: computed, the next block here, and the last one taken. before: when each rank began. */
+/* When a rank's step is over: computed, the next block here, and the last one taken. before: when each rank
+ * began. */
 static double step_end_s(const struct tool_replay *replay, const double *begin_s, uint32_t rank,
                          uint32_t step)
 {
@@ -42,7 +44,8 @@ double tool_replay_s(const struct tool_replay *replay)
     return last_s;
 }
 
-/* How long one message over the hop took, by the busiest link of its way; NaN if a link carried other hops too. */
+/* How long one message over the hop took, by the busiest link of its way; NaN if a link carried other hops
+ * too. */
 static double hop_time_s(const struct tool_result *result, const struct model_ring *ring,
                          const struct model_hop *hop)
 {

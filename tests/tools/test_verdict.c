@@ -85,8 +85,8 @@ static void standing_still_while_bytes_move_is_the_network(void **state)
     tool_result_fini(&result);
 }
 
-/* All computing 1, all hops 2: steps of 2, 2 and 1. With rank 1 computing for 4 it alone counts: it begins its steps at
- * 4 and 8, since blocks come at 2 and 6. */
+/* All computing 1, all hops 2: steps of 2, 2 and 1. With rank 1 computing for 4 it alone counts: it begins
+ * its steps at 4 and 8, since blocks come at 2 and 6. */
 static void a_measured_ring_plays_again_as_it_was(void **state)
 {
     (void)state;
@@ -98,8 +98,9 @@ static void a_measured_ring_plays_again_as_it_was(void **state)
     assert_near(tool_replay_s(&replay), 12);
 }
 
-/* Ranks computing 5 and hops of 2, but rank 2 computing 6 and its hop taking 7: 7 + 7 + 6 = 20. With the rank repaired
- * 7 + 7 + 5 = 19; with the hop repaired 6 + 6 + 6 = 18, so the hop is to blame. A hop of 6 costs nothing beside it. */
+/* Ranks computing 5 and hops of 2, but rank 2 computing 6 and its hop taking 7: 7 + 7 + 6 = 20. With the
+ * rank repaired 7 + 7 + 5 = 19; with the hop repaired 6 + 6 + 6 = 18, so the hop is to blame. A hop of 6
+ * costs nothing beside it. */
 static void a_slow_hop_and_a_slow_rank_are_told_apart_by_their_repair(void **state)
 {
     (void)state;
