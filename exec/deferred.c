@@ -69,7 +69,6 @@ static enum ring_status look_up(struct exec_transport *t, struct watch *watch)
     if (before_s - watch->polled_s < watch->interval_s)
         return RING_OK;
     enum ring_status status = exec_transport_look(t);
-    t->n_polls++;
     watch->polled_s = exec_transport_now(t);
     watch->polling_s += watch->polled_s - before_s;
     watch->interval_s = poll_interval_s(t);

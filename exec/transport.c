@@ -324,8 +324,3 @@ double exec_transport_copy_cpu_s(const struct exec_transport *transport)
 {
     return transport->copy_cpu_s;
 }
-
-uint64_t exec_transport_polls(const struct exec_transport *transport)
-{
-    return transport->n_polls;
-}

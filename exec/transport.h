@@ -84,7 +84,4 @@ uint64_t exec_transport_bytes_sent(const struct exec_transport *transport);
 /* Processor time that went into copying what was received through shared memory, since open. */
 double exec_transport_copy_cpu_s(const struct exec_transport *transport);
 
-/* Times that messages were looked after during computation, since open. */
-uint64_t exec_transport_polls(const struct exec_transport *transport);
-
 #endif

@@ -24,7 +24,7 @@ struct exec_transport {
     struct exec_hangar hangar;
     struct exec_call last_call;
     double copy_cpu_s;
-    uint64_t bytes_sent, n_polls;
+    uint64_t bytes_sent;
 };
 
 static inline double exec_transport_now(const struct exec_transport *t)
