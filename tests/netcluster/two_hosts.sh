@@ -52,7 +52,9 @@ sed -n 's/^ *"error": *\([-0-9.e+]*\),.*/\1/p' "$out" | head -n 1 | awk '{ n++; 
 "$netcluster" run measure "$here/ring.yaml" --set measure.repeats=100000 --set 'measure.timeout=3 s' >"$out" 2>&1
 [ $? = 3 ] || bad 'a cut wire does not end the run with status 3'
 wait
-grep -Eq 'rank [01]: hop [0-9]+: block [01] .*rank [01] has not (arrived|been taken)' "$out" || bad 'nobody says which hop was cut'
+# In a hop it names the hop; between two repeats, what all ranks were to do together.
+grep -Eq 'ringlab: rank [01]: (hop [0-9]+: block [01] .*rank [01] has not (arrived|been taken)|.*waiting for all ranks)' "$out" ||
+    bad 'nobody says what the cut wire kept waiting'
 "$netcluster" down || bad 'down'
 nothing_left 'down'
 
