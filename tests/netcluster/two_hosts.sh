@@ -26,6 +26,7 @@ ip netns del "$RINGLAB_NETCLUSTER"
 work=$(mktemp -d)
 out=$work/out
 trap '"$netcluster" down; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
 bad() {
     echo "FAILED: $1"
     [ ! -f "$out" ] || tail -n 20 "$out"
@@ -48,7 +49,16 @@ sed -n 's/^ *"error": *\([-0-9.e+]*\),.*/\1/p' "$out" | head -n 1 | awk '{ n++; 
 
 "$netcluster" run verify "$here/ring.yaml" >"$out" 2>&1 || bad 'the data is not right'
 
-(sleep 2 && ip -n "$RINGLAB_NETCLUSTER-host1" link set data down) &
+# The wire is cut once blocks are on it, however long the ranks took to start: before, they wait for one another.
+flowed_bytes() { ip -n "$RINGLAB_NETCLUSTER-host1" -s link show data | awk '/RX:/ { getline; print $1; exit }'; }
+before=$(flowed_bytes)
+(
+    for _ in $(seq 600); do
+        [ $(($(flowed_bytes) - before)) -lt 8000000 ] || break
+        sleep 0.1
+    done
+    ip -n "$RINGLAB_NETCLUSTER-host1" link set data down
+) &
 "$netcluster" run measure "$here/ring.yaml" --set measure.repeats=100000 --set 'measure.timeout=3 s' >"$out" 2>&1
 [ $? = 3 ] || bad 'a cut wire does not end the run with status 3'
 wait
