@@ -4,10 +4,12 @@
 #include "tools/ranks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "tools/launch.h"
@@ -17,6 +19,9 @@
 enum { ALWAYS_ROOM_S = 120 };  /* for MPI's start, data and the reference of verify */
 enum { MOST_RANKS = 1 << 16 }; /* that are tried to find a number on which a problem fits */
 
+/* Open MPI keeps a few MB of shared memory there, and hangs or complains in its own words without. */
+static const double least_room_bytes = 8e6;
+
 static enum ring_status make_place(char *out, size_t size, struct ring_error *error)
 {
     const char *folder = getenv("TMPDIR");
@@ -25,6 +30,14 @@ static enum ring_status make_place(char *out, size_t size, struct ring_error *er
     int length = snprintf(out, size, "%s/ringlab-XXXXXX", folder);
     if (length < 0 || (size_t)length + sizeof "/result" > size)
         return ring_fail(error, RING_IO, "%s: the path is too long", folder);
+    struct statvfs room;
+    double free_bytes = statvfs(folder, &room) == 0 && room.f_blocks > 0
+                            ? (double)room.f_bavail * (double)room.f_frsize
+                            : NAN;
+    if (free_bytes < least_room_bytes)
+        return ring_fail(error, RING_IO, "%s: only %s free, and MPI wants %s there (TMPDIR says where else)",
+                         folder, tool_figure(TOOL_BYTES, free_bytes).text,
+                         tool_figure(TOOL_BYTES, least_room_bytes).text);
     if (mkdtemp(out) == NULL)
         return ring_fail(error, RING_IO, "%s: %s (TMPDIR says where else)", out, strerror(errno));
     strcat(out, "/result");
