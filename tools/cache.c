@@ -17,7 +17,7 @@
 #include "tools/setup.h"
 
 enum {
-    FORMAT = 2,    /* raised when what calibrate measures changes its meaning */
+    FORMAT = 3,    /* raised when what calibrate measures changes its meaning */
     MAX_DAYS = 30, /* machines change their ways: kernels, firmware, neighbours */
     TIMEOUT_S = 180,
     MAX_BYTES = 64 << 20,
