@@ -57,15 +57,20 @@ static void make_stamp(char *out, size_t size)
              kernel == NULL ? "no kernel" : kernel->name);
 }
 
-/* What else runs here is measured as well. */
+/* What else runs here is measured as well. The load is that of the last minute, in which the build that made this
+ * command may have run: only one that no build leaves behind means company. */
+static bool is_busy(double load, double n_processors)
+{
+    return load > 2 * n_processors;
+}
+
 static void warn_if_busy(void)
 {
     double load, n = tool_ranks_processors();
-    if (getloadavg(&load, 1) == 1 && load > 0.5 * n)
+    if (getloadavg(&load, 1) == 1 && is_busy(load, n))
         fprintf(stderr,
                 "ringlab: this machine is busy (load %.1f on %.0f processors): calibrated now, it will seem "
-                "slower "
-                "than it is\n",
+                "slower than it is\n",
                 load, n);
 }
 
@@ -197,7 +202,7 @@ void tool_cache_doubt(struct tool_result *result, const struct tool_setup *setup
     double link = number_behind(topology, "spread between trials: ", 0);
     double kernel = number_behind(device, "(largest - smallest) / median: ", 0);
     bool modelled = !(setup->scenario->compute.block_s > 0);
-    if (load > 0.5 * n || link > most_spread || (modelled && (share < least_share || kernel > most_spread)))
+    if (is_busy(load, n) || link > most_spread || (modelled && (share < least_share || kernel > most_spread)))
         tool_result_note(
             result,
             "this machine was calibrated while it was busy (load %.1f on %.0f processors, a rank "
