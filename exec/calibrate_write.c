@@ -69,8 +69,7 @@ static void write_table(const struct exec_calibration *c, const struct exec_kern
         fprintf(file, "    - pass: %s\n      dtype: %s\n      head_dim: %" PRIu32 "\n      blocks: %s\n",
                 ring_pass_names[table->pass], ring_dtype_names[table->dtype], table->head_dim,
                 causal ? "causal" : "full");
-        fprintf(file, "      source: \"kernel %s, lower quartile of %u rounds\"\n", table->kernel->name,
-                c->n_rounds);
+        fprintf(file, "      source: \"kernel %s, median of %u rounds\"\n", table->kernel->name, c->n_rounds);
         fputs(square ? "      tokens: " : "      q_tokens: ", file);
         write_list(file, tokens, c->n_tokens, 1, "");
         fputs(square ? "\n      rates: " : "\n      k_tokens: ", file);

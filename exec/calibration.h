@@ -31,7 +31,7 @@ struct exec_calibration {
     size_t n_tokens, tokens[EXEC_MAX_TOKENS]; /* the sides of the tables */
     size_t n_tables;
     struct exec_kernel_table tables[EXEC_N_TABLES];
-    uint32_t n_rounds;    /* that the figures are quartiles of */
+    uint32_t n_rounds;    /* that the figures are medians of */
     double core_share;    /* of a core that rank 0 had meanwhile; the rest went to others */
     double kernel_spread; /* (largest - smallest) / median over the rounds; the median of all shapes */
 
