@@ -151,8 +151,9 @@ static enum ring_status run_rounds(struct exec_calibration *c, struct exec_kerne
     return status;
 }
 
-/* Rates on rank 0: of each rank's median over the rounds, the mean over the ranks. A quieter part of the rounds would
- * promise a machine that a run does not meet: predictions were 4 % faster with the lower quartile, side by side. */
+/* Rates on rank 0: of each rank's median over the rounds, the mean over the ranks. A quieter part of the
+ * rounds would promise a machine that runs do not meet: side by side, predictions by the lower quartile were
+ * 4 % faster. */
 static enum ring_status gather_rates(struct exec_calibration *c, const double *samples,
                                      struct ring_error *error)
 {
