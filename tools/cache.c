@@ -57,8 +57,8 @@ static void make_stamp(char *out, size_t size)
              kernel == NULL ? "no kernel" : kernel->name);
 }
 
-/* What else runs here is measured as well. The load is that of the last minute, in which the build that made this
- * command may have run: only one that no build leaves behind means company. */
+/* What else runs here is measured as well. The load is that of the last minute, in which the build that made
+ * this command may have run: only one that no build leaves behind means company. */
 static bool is_busy(double load, double n_processors)
 {
     return load > 2 * n_processors;
