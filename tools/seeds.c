@@ -13,16 +13,10 @@
 #include "tools/result.h"
 #include "tools/result_json.h"
 #include "tools/setup.h"
+#include "tools/sort.h"
 #include "tools/units.h"
 
 #define TIME(seconds) tool_figure(TOOL_SECONDS, seconds).text
-
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-
-    return (*a > *b) - (*a < *b);
-}
 
 static enum ring_status play_seed(const struct tool_setup *setup, bool simgrid, uint64_t seed, double *time_s,
                                   struct ring_error *error)
@@ -65,7 +59,7 @@ enum ring_status tool_seeds_find(struct tool_result *result, const struct tool_s
             status = play_seed(setup, simgrid, faults->seed + i, &times_s[i], error);
     }
     if (status == RING_OK && n_seeds > 0) {
-        qsort(times_s, n_seeds, sizeof *times_s, ascending);
+        tool_sort(times_s, n_seeds);
         result->seeds = (struct tool_seeds){
             .n = n_seeds,
             .median_s = (times_s[(n_seeds - 1) / 2] + times_s[n_seeds / 2]) / 2,

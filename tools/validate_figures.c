@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tools/sort.h"
 #include "tools/validate.h"
 
 static const double apart =
@@ -15,15 +16,9 @@ double tool_trial_error(const struct tool_trial *trial, bool scaled)
     return (predicted_s - trial->measured_s) / trial->measured_s;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 static double median_of(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, ascending);
+    tool_sort(values, n);
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
