@@ -27,6 +27,13 @@ struct bench_result {
  * the program where memory is missing. */
 struct bench_result bench_run(const struct bench_case *what);
 
+/* The same case held open, warm, for runs in turn with somebody else's; bench_pass_s is the processor time of
+ * one run. Close it. */
+struct bench_open;
+struct bench_open *bench_open(const struct bench_case *what);
+double bench_pass_s(const struct bench_open *open);
+void bench_close(struct bench_open *open);
+
 /* Median of n > 0 numbers, which are put in order. */
 double bench_median(double *numbers, size_t n);
 
@@ -34,7 +41,7 @@ double bench_median(double *numbers, size_t n);
  * copying K and V, each also as a share of the block's forward time. */
 void bench_print_costs(uint64_t tokens, uint32_t head_dim);
 
-/* Other people's attention on one thread, where it is installed, and how many times as long ours takes. */
+/* Other people's attention on one thread, where it is installed, and how many times as fast ours is. */
 void bench_print_peers(void);
 
 /* 2^x of n numbers in place, n a multiple of 64; one per instruction set. */

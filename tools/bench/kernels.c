@@ -12,8 +12,8 @@
 enum { MIN_REPEATS = 3 };
 static const double max_repeats_s = 0.25;
 
-/* Memory of one case. */
-struct arrays {
+/* One case and its memory. */
+struct bench_open {
     struct ring_plan plan;
     struct attention *attention;
     struct ring_task task;
@@ -46,22 +46,23 @@ static void *take(size_t bytes)
     return memory;
 }
 
-/* One pass over all pieces; returns its seconds. */
-static double pass_s(const struct arrays *arrays)
+double bench_pass_s(const struct bench_open *open)
 {
-    struct ring_compute compute = attention_compute(arrays->attention);
+    struct ring_compute compute = attention_compute(open->attention);
     struct ring_error error;
-    attention_reset(arrays->attention); /* leaves the state alone in a backward plan */
+    attention_reset(open->attention); /* leaves the state alone in a backward plan */
     double begin_s = peak_cpu_s();
-    uint32_t n_pieces = compute.n_pieces(compute.context, &arrays->task);
+    uint32_t n_pieces = compute.n_pieces(compute.context, &open->task);
     for (uint32_t piece = 0; piece < n_pieces; piece++)
-        if (compute.run_piece(compute.context, &arrays->task, piece, &error) != RING_OK)
+        if (compute.run_piece(compute.context, &open->task, piece, &error) != RING_OK)
             stop(error.text);
     return peak_cpu_s() - begin_s;
 }
 
-static void open_case(struct arrays *arrays, const struct bench_case *what)
+struct bench_open *bench_open(const struct bench_case *what)
 {
+    struct bench_open *open = take(sizeof *open);
+    *open = (struct bench_open){0};
     struct ring_plan_spec spec = {
         .strategy = "ring",
         .problem = {.tokens = what->tokens,
@@ -77,59 +78,59 @@ static void open_case(struct arrays *arrays, const struct bench_case *what)
     };
     struct ring_error error;
     size_t bytes = what->tokens * what->head_dim * ring_dtype_bytes(what->kernel->dtype);
-    arrays->q = take(bytes);
-    arrays->kv = take(2 * bytes);
-    arrays->d_out = take(bytes);
-    arrays->contribution = take(4 * bytes); /* fp32 of bf16 at most */
-    if (ring_plan_init(&arrays->plan, &spec, &error) != RING_OK ||
-        attention_open(&arrays->attention, &arrays->plan, 0, what->kernel, arrays->q, false, &error) !=
-            RING_OK ||
+    open->q = take(bytes);
+    open->kv = take(2 * bytes);
+    open->d_out = take(bytes);
+    open->contribution = take(4 * bytes); /* fp32 of bf16 at most */
+    if (ring_plan_init(&open->plan, &spec, &error) != RING_OK ||
+        attention_open(&open->attention, &open->plan, 0, what->kernel, open->q, false, &error) != RING_OK ||
         (what->pass == RING_PASS_BACKWARD &&
-         attention_open_backward(arrays->attention, arrays->d_out, &error) != RING_OK))
+         attention_open_backward(open->attention, open->d_out, &error) != RING_OK))
         stop(error.text);
-    struct ring_shard shard = ring_layout_shard(&arrays->plan.layout, 0);
+    struct ring_shard shard = ring_layout_shard(&open->plan.layout, 0);
     struct data_spec data = {.kind = DATA_RANDOM, .seed = 1};
-    data_fill(&data, &arrays->plan.problem, DATA_Q, &shard, arrays->q);
-    data_fill(&data, &arrays->plan.problem, DATA_K, &shard, arrays->kv);
-    data_fill(&data, &arrays->plan.problem, DATA_V, &shard, arrays->kv + bytes);
-    data_fill(&data, &arrays->plan.problem, DATA_DO, &shard, arrays->d_out);
-    arrays->task = (struct ring_task){.kv = {.data = arrays->kv, .bytes = 2 * bytes},
-                                      .work = ring_plan_work(&arrays->plan, 0, 0)};
+    data_fill(&data, &open->plan.problem, DATA_Q, &shard, open->q);
+    data_fill(&data, &open->plan.problem, DATA_K, &shard, open->kv);
+    data_fill(&data, &open->plan.problem, DATA_V, &shard, open->kv + bytes);
+    data_fill(&data, &open->plan.problem, DATA_DO, &shard, open->d_out);
+    open->task = (struct ring_task){.kv = {.data = open->kv, .bytes = 2 * bytes},
+                                    .work = ring_plan_work(&open->plan, 0, 0)};
+    bench_pass_s(open); /* a warm-up, and the state that a backward pass reads */
+    if (what->pass == RING_PASS_BACKWARD) {
+        open->task.job = RING_JOB_BACKWARD;
+        open->task.first = true;
+        open->task.contribution.data = open->contribution;
+        open->task.contribution.bytes = ring_plan_payload_bytes(&open->plan, RING_CONTRIBUTION, 0);
+        bench_pass_s(open);
+    }
+    return open;
 }
 
-static void close_case(struct arrays *arrays)
+void bench_close(struct bench_open *open)
 {
-    attention_close(arrays->attention);
-    free(arrays->q);
-    free(arrays->kv);
-    free(arrays->d_out);
-    free(arrays->contribution);
+    attention_close(open->attention);
+    free(open->q);
+    free(open->kv);
+    free(open->d_out);
+    free(open->contribution);
+    free(open);
 }
 
 struct bench_result bench_run(const struct bench_case *what)
 {
-    struct arrays arrays;
-    open_case(&arrays, what);
-    pass_s(&arrays); /* a warm-up, and the state that a backward pass reads */
-    if (what->pass == RING_PASS_BACKWARD) {
-        arrays.task.job = RING_JOB_BACKWARD;
-        arrays.task.first = true;
-        arrays.task.contribution.data = arrays.contribution;
-        arrays.task.contribution.bytes = ring_plan_payload_bytes(&arrays.plan, RING_CONTRIBUTION, 0);
-        pass_s(&arrays);
-    }
+    struct bench_open *open = bench_open(what);
     double flops = (what->pass == RING_PASS_BACKWARD ? 10.0 : 4.0) * what->head_dim *
-                   (double)arrays.task.work.visible_pairs;
+                   (double)open->task.work.visible_pairs;
     double times_s[BENCH_MAX_REPEATS], shares[BENCH_MAX_REPEATS], begin_s = peak_cpu_s();
     double before = peak_flop_per_s(what->kernel->name);
     size_t n = 0;
     for (; n < BENCH_MAX_REPEATS && (n < MIN_REPEATS || peak_cpu_s() - begin_s < max_repeats_s); n++) {
-        times_s[n] = pass_s(&arrays);
+        times_s[n] = bench_pass_s(open);
         double after = peak_flop_per_s(what->kernel->name);
         shares[n] = flops / times_s[n] / ((before + after) / 2.0);
         before = after;
     }
-    close_case(&arrays);
+    bench_close(open);
     double s = bench_median(times_s, n);
     return (struct bench_result){.s = s, .flop_per_s = flops / s, .share = bench_median(shares, n)};
 }
