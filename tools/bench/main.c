@@ -4,6 +4,7 @@
  * beside it; what a step costs beside the products; and how others do.
  *
  *     bench-kernels [KERNEL [TOKENS HEAD_DIM]]
+ *     bench-kernels peers
  *
  * KERNEL is how the names of the wanted kernels begin; without it all that this processor has but the
  * portable one, the other tables, and the whole takes about a minute. Without a shape, six usual ones. Shares
@@ -62,8 +63,10 @@ int main(int argc, char **argv)
     const char *wanted = argc > 1 ? argv[1] : NULL;
     uint64_t tokens = argc > 3 ? strtoull(argv[2], NULL, 10) : 0;
     uint32_t head_dim = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
-    printf("%-14s %-8s %-5s %-6s %6s %8s %10s %8s %9s %9s\n", "kernel", "pass", "dtype", "mask", "tokens",
-           "head_dim", "ms", "GFLOP/s", "of peak", "of fp32");
+    bool peers = wanted == NULL || strcmp(wanted, "peers") == 0;
+    if (wanted == NULL || !peers)
+        printf("%-14s %-8s %-5s %-6s %6s %8s %10s %8s %9s %9s\n", "kernel", "pass", "dtype", "mask", "tokens",
+               "head_dim", "ms", "GFLOP/s", "of peak", "of fp32");
     for (size_t i = 0; block_kernels[i] != NULL; i++)
         print_kernel(block_kernels[i], wanted, tokens, head_dim);
     for (size_t i = 0; block_rough_kernels[i] != NULL; i++)
@@ -71,7 +74,8 @@ int main(int argc, char **argv)
     if (wanted == NULL) {
         bench_print_costs(1024, 64);
         bench_print_costs(1024, 128);
-        bench_print_peers();
     }
     return 0;
 }
+    if (peers)
+        bench_print_peers();
