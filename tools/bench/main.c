@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         bench_print_costs(1024, 64);
         bench_print_costs(1024, 128);
     }
-    return 0;
-}
     if (peers)
         bench_print_peers();
+    return 0;
+}
