@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The topology file of a cluster of namespaces, for tools/netcluster to read in: its links as they were asked for, and
-# the latency of a hop, measured where it was not given. The names used here ($place, $hosts, launch ...) are that script's.
+# the latency of a hop, measured where it was not given. $place, $hosts, launch ... are that script's.
+# shellcheck disable=SC2154
 
 # What a cable carries of a message: 1448 of the 1514 bytes of a full Ethernet frame.
 write_topology() { # LATENCY of a hop, in seconds
