@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which block kernels there are, and which one serves. The kernels themselves are in block_reference.c and
- * block_tiled.c; states and their merging in block_state.c. */
+ * Which block kernels there are, and which one serves. The kernels themselves are in block_reference.c,
+ * block_tiled.c and block_amx.c; states and their merging in block_state.c. */
 #include "exec/kernels/block.h"
 
 #include <stdio.h>
@@ -37,29 +37,33 @@ bool block_tiled_avx2_supports(size_t head_dim)
 #endif
 
 #ifdef BLOCK_HAS_AMX
-/* The matrix units' registers are large, and a process has to ask for them (Linux 5.16 and later). */
+/* The matrix units' registers are large, and a process has to ask for them (Linux 5.16 and later); its
+ * children have what it got. Asking again gives the same answer. */
 bool block_amx_supports(size_t head_dim)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
-    return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
-           block_tiled_avx512_supports(head_dim) &&
+    return block_tiled_avx512_supports(head_dim) && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("amx-tile") &&
+           __builtin_cpu_supports("amx-bf16") &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 #endif
 
 const struct block_kernel *const block_kernels[] = {
-#ifdef BLOCK_HAS_X86
-    &block_tiled_avx512_fp32,   &block_tiled_avx512_bf16,   &block_tiled_avx2_fp32,
-    &block_tiled_avx2_bf16,
-#endif
-    &block_tiled_portable_fp32, &block_tiled_portable_bf16, &block_reference_fp32,
-    &block_reference_bf16,      &block_reference_fp64,      NULL,
-};
-
-const struct block_kernel *const block_rough_kernels[] = {
 #ifdef BLOCK_HAS_AMX
     &block_amx_bf16,
 #endif
+#ifdef BLOCK_HAS_X86
+    &block_tiled_avx512_fp32,
+    &block_tiled_avx512_bf16,
+    &block_tiled_avx2_fp32,
+    &block_tiled_avx2_bf16,
+#endif
+    &block_tiled_portable_fp32,
+    &block_tiled_portable_bf16,
+    &block_reference_fp32,
+    &block_reference_bf16,
+    &block_reference_fp64,
     NULL,
 };
 
@@ -78,11 +82,6 @@ const struct block_kernel *block_kernel_find(const char *name, enum ring_dtype d
     for (size_t i = 0; block_kernels[i] != NULL; i++) {
         const struct block_kernel *kernel = block_kernels[i];
         if (kernel->dtype == dtype && is_meant(kernel->name, name) && kernel->supports(head_dim))
-            return kernel;
-    }
-    for (size_t i = 0; name != NULL && block_rough_kernels[i] != NULL; i++) {
-        const struct block_kernel *kernel = block_rough_kernels[i];
-        if (kernel->dtype == dtype && strcmp(kernel->name, name) == 0 && kernel->supports(head_dim))
             return kernel;
     }
     return NULL;
@@ -109,9 +108,6 @@ static void list_kernels(enum ring_dtype dtype, size_t head_dim, char *list, siz
     for (size_t i = 0; block_kernels[i] != NULL; i++)
         if (block_kernels[i]->dtype == dtype && block_kernels[i]->supports(head_dim))
             add_word(list, size, block_kernels[i]->name);
-    for (size_t i = 0; block_rough_kernels[i] != NULL; i++)
-        if (block_rough_kernels[i]->dtype == dtype && block_rough_kernels[i]->supports(head_dim))
-            add_word(list, size, block_rough_kernels[i]->name);
 }
 
 enum ring_status block_kernel_choose(const char *name, enum ring_dtype dtype, size_t head_dim,

@@ -54,12 +54,10 @@ struct block_kernel {
     void (*forward)(const struct block_forward *block, void *scratch);
 };
 
-/* All kernels that keep the precision of their state, best first, ended by NULL. */
+/* All of them, best first, ended by NULL. For bf16 that is "amx" where the processor has matrix units and the
+ * process may use them: it rounds weights (weight_u), and the relative Frobenius error of the output stays
+ * under 2e-3. All others keep the precision of their state. */
 extern const struct block_kernel *const block_kernels[];
-
-/* Faster ones that do not (weight_u), ended by NULL: "amx", bf16 on matrix units. Only who names one gets it.
- * The relative Frobenius error of the output stays under 2e-3. */
-extern const struct block_kernel *const block_rough_kernels[];
 
 /* The first kernel that serves dtype and head_dim here, of those with that name: a whole name ("tiled-avx2"),
  * the part before a dash ("tiled", "reference": the best of them), or "auto" or NULL for any. NULL if there

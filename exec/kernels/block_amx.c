@@ -4,17 +4,13 @@
  * probabilities rounded to bf16 for the second product, as accelerators do. What is lost by that is about
  * 2^-9 of each probability; the fp32 arithmetic of block_tiled.c on the same inputs loses nothing.
  *
- * A matrix instruction multiplies a tile of 16 rows x 32 numbers with one of 32 numbers x 16 columns, whose
- * rows hold pairs: C[row][column] += sum over pairs of A[row][pair] . B[pair][column]. Queries are the
- * columns throughout, so that softmax is vertical, and what it leaves, pairs of keys' probabilities side by
- * side, is the next B:
+ * Queries are the columns throughout, so that softmax is vertical, and what it leaves, pairs of keys'
+ * probabilities side by side, is the next B:
  *
- *     S^T[key][query] = K[key][dim] Q^T[dim][query]      A = K as it lies, B = Q transposed by pairs, once a
- * call O^T[dim][query] += V^T[dim][key] P^T[key][query]   A = V transposed, once a group for all queries of
- * the call
+ *     S^T[key][query]  = K[key][dim] Q^T[dim][query]      A = K as it lies, B = Q as columns, once a call
+ *     O^T[dim][query] += V^T[dim][key] P^T[key][query]    A = V turned, once a group for all queries
  *
- * Tiles of one operand lie one after the other, 1 KiB each. head_dim is filled up with zeros to a multiple of
- * 32, and keys and queries to whole tiles. */
+ * What tiles are is in block_amx_tiles.h, how they are filled in block_amx_pack.h. */
 #include "exec/kernels/block_amx_pack.h"
 
 #include <string.h>
@@ -24,10 +20,31 @@
 #include "exec/kernels/block_objects.h"
 #include "exec/kernels/block_vector.h"
 
+enum {
+    N_UNITS = 16, /* of queries that pass over a group of keys while it lies in the caches */
+    N_QUERIES = N_UNITS * UNIT
+};
+
+/* The working memory of one call; every array starts on a vector's boundary. padded is head_dim in whole
+ * STEPs. */
+struct work {
+    float scores[2][BLOCK_KEY_GROUP][LANES];         /* of the unit in hand */
+    uint32_t weights[2][BLOCK_KEY_GROUP / 2][LANES]; /* their exponentials, pairs of keys */
+    float shrink[UNIT];                              /* what the old state is multiplied by */
+    int32_t limits[UNIT]; /* keys of the group in hand that each query sees; ascends */
+    float m[N_QUERIES], l[N_QUERIES];
+    uint64_t visible[N_QUERIES]; /* keys of the whole block that each query sees; ascends */
+    size_t padded;
+    float *q; /* [N_QUERIES / LANES][padded / STEP] tiles */
+    float *k; /* [BLOCK_KEY_GROUP / 16][padded / STEP] tiles */
+    float *v; /* [padded / 16][BLOCK_KEY_GROUP / STEP] tiles */
+    float *o; /* [N_QUERIES / LANES][padded][LANES] */
+};
+
 static size_t scratch_bytes(size_t head_dim)
 {
     return sizeof(struct work) + 64 +
-           sizeof(float) * pad(head_dim) * (N_QUERIES / 2 + N_QUERIES + 3 * BLOCK_KEY_GROUP / 2);
+           sizeof(float) * pad(head_dim) * (N_QUERIES / 2 + N_QUERIES + BLOCK_KEY_GROUP);
 }
 
 static struct work *lay_out(void *scratch, size_t head_dim)
@@ -38,78 +55,26 @@ static struct work *lay_out(void *scratch, size_t head_dim)
     work->k = work->q + work->padded * N_QUERIES / 2;
     work->v = work->k + work->padded * BLOCK_KEY_GROUP / 2;
     work->o = work->v + work->padded * BLOCK_KEY_GROUP / 2;
-    work->rows = work->o + work->padded * N_QUERIES;
     return work;
-}
-
-/* Memory that matrix instructions read is written before, and what they write is read after. */
-#define SETTLE() __asm__ volatile("" ::: "memory")
-
-static void configure(void)
-{
-    struct {
-        uint8_t palette, start, reserved[14];
-        uint16_t bytes_a_row[16];
-        uint8_t rows[16];
-    } tiles = {.palette = 1};
-    for (int i = 0; i < 8; i++) {
-        tiles.bytes_a_row[i] = 64;
-        tiles.rows[i] = ROWS_A_TILE;
-    }
-    SETTLE();
-    _tile_loadconfig(&tiles);
-}
-
-/* Accumulators 0 .. 3 += the two tiles from a and a + a_next on, times those from b and b + b_next on,
- * n_steps of them each one after the other. */
-INLINE void multiply(const float *a, size_t a_next, const float *b, size_t b_next, size_t n_steps)
-{
-    for (size_t step = 0; step < n_steps; step++, a += TILE_FLOATS, b += TILE_FLOATS) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b, 64);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, b + b_next, 64);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, a + a_next, 64);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-    }
 }
 
 /* Scores of a unit's queries and the group's first n_keys keys, a multiple of STEP. */
 static void score(struct work *work, const float *q, size_t n_keys)
 {
     size_t n_steps = work->padded / STEP, next = n_steps * TILE_FLOATS;
-    for (size_t key = 0; key < n_keys; key += 2 * ROWS_A_TILE) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-        multiply(work->k + key / ROWS_A_TILE * next, next, q, next, n_steps);
-        _tile_stored(0, work->scores[0][key], 64);
-        _tile_stored(1, work->scores[1][key], 64);
-        _tile_stored(2, work->scores[0][key + ROWS_A_TILE], 64);
-        _tile_stored(3, work->scores[1][key + ROWS_A_TILE], 64);
-    }
+    for (size_t key = 0; key < n_keys; key += 2 * ROWS_A_TILE)
+        product((struct corner){work->scores[0][key], TILE_FLOATS, BLOCK_KEY_GROUP * LANES},
+                work->k + key / ROWS_A_TILE * next, next, q, next, n_steps);
 }
 
 /* O^T += V^T P^T of a unit. */
 static void gather(struct work *work, float *o, size_t n_keys)
 {
-    size_t v_next = BLOCK_KEY_GROUP / STEP * TILE_FLOATS, o_next = work->padded * LANES;
-    const float *weights = (const float *)work->weights[0][0];
-    for (size_t dim = 0; dim < work->padded; dim += 2 * ROWS_A_TILE, o += 2 * TILE_FLOATS) {
-        _tile_loadd(0, o, 64);
-        _tile_loadd(1, o + o_next, 64);
-        _tile_loadd(2, o + TILE_FLOATS, 64);
-        _tile_loadd(3, o + TILE_FLOATS + o_next, 64);
-        multiply(work->v + dim / ROWS_A_TILE * v_next, v_next, weights, BLOCK_KEY_GROUP / 2 * LANES,
-                 n_keys / STEP);
-        _tile_stored(0, o, 64);
-        _tile_stored(1, o + o_next, 64);
-        _tile_stored(2, o + TILE_FLOATS, 64);
-        _tile_stored(3, o + TILE_FLOATS + o_next, 64);
-    }
+    size_t v_next = BLOCK_KEY_GROUP / STEP * TILE_FLOATS;
+    for (size_t dim = 0; dim < work->padded; dim += 2 * ROWS_A_TILE)
+        accumulate((struct corner){o + dim * LANES, TILE_FLOATS, work->padded * LANES},
+                   work->v + dim / ROWS_A_TILE * v_next, v_next, (const float *)work->weights[0][0],
+                   BLOCK_KEY_GROUP / 2 * LANES, n_keys / STEP);
 }
 
 /* Two numbers a lane, rounded to bf16 (halves go up). */
@@ -192,11 +157,11 @@ static void load_queries(struct work *work, const struct block_forward *block, s
         work->m[i] = real ? ((const float *)block->m)[first + i] : -__builtin_inff();
         work->l[i] = real ? ((const float *)block->l)[first + i] : 0.0f;
     }
-    for (size_t at = 0; at < n_used; at += LANES) {
-        size_t left = n_queries > at ? n_queries - at : 0, n = left < LANES ? left : LANES;
-        load_q(work, at / LANES, (const uint16_t *)block->q + (first + at) * d, n, d);
-        load_o(work, at / LANES, (const float *)block->o + (first + at) * d, n, d);
-    }
+    struct dense q = {(const uint16_t *)block->q + first * d, n_queries, d};
+    pack_cut(work->q, &q, n_used, true);
+    for (size_t at = 0; at < n_used; at += LANES)
+        load_columns(work->o + at * work->padded, (const float *)block->o + (first + at) * d,
+                     at_most(n_queries > at ? n_queries - at : 0, LANES), d);
 }
 
 static void store_queries(const struct work *work, const struct block_forward *block, size_t first,
@@ -205,8 +170,8 @@ static void store_queries(const struct work *work, const struct block_forward *b
     memcpy((float *)block->m + first, work->m, n_queries * sizeof(float));
     memcpy((float *)block->l + first, work->l, n_queries * sizeof(float));
     for (size_t at = 0; at < n_queries; at += LANES)
-        store_o(work, at / LANES, (float *)block->o + (first + at) * block->head_dim,
-                n_queries - at < LANES ? n_queries - at : LANES, block->head_dim);
+        store_columns((float *)block->o + (first + at) * block->head_dim, work->o + at * work->padded,
+                      at_most(n_queries - at, LANES), block->head_dim);
 }
 
 static void forward(const struct block_forward *block, void *scratch)
@@ -221,9 +186,11 @@ static void forward(const struct block_forward *block, void *scratch)
         load_queries(work, block, q, n_queries);
         size_t n_seen = work->visible[n_queries - 1];
         for (size_t k = 0; k < n_seen; k += BLOCK_KEY_GROUP) {
-            size_t n_keys = block->k_tokens - k < BLOCK_KEY_GROUP ? block->k_tokens - k : BLOCK_KEY_GROUP;
-            load_k(work, (const uint16_t *)block->k + k * d, n_keys, d);
-            load_v(work, (const uint16_t *)block->v + k * d, n_keys, d);
+            size_t n_keys = at_most(block->k_tokens - k, BLOCK_KEY_GROUP);
+            struct dense keys = {(const uint16_t *)block->k + k * d, n_keys, d};
+            struct dense values = {(const uint16_t *)block->v + k * d, n_keys, d};
+            pack_cut(work->k, &keys, BLOCK_KEY_GROUP, false);
+            pack_paired(work->v, &values, BLOCK_KEY_GROUP, BLOCK_KEY_GROUP / STEP, true);
             SETTLE();
             for (size_t unit = 0; unit < n_units; unit++)
                 attend(work, unit, (float)block->scale, k, n_keys);

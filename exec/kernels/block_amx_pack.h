@@ -1,40 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * How the operands of block_amx.c lie, and how they get there and back. Private to it; the arithmetic is
- * there. */
+ * How operands get into tiles and results out of them. bf16 rows become either of two forms of tile and of
+ * each its transpose; fp32 rows become columns and go back. Private to block_amx.c and gradient_amx.c; how
+ * tiles are used is in block_amx_tiles.h.
+ *
+ *     cut      16 rows x 32 dims, as they lie                                A, summed over dims
+ *     columns  its transpose: 16 pairs of dims x 16 rows                     B, summed over dims
+ *     paired   32 rows x 16 dims, pairs of rows side by side                 B, summed over rows
+ *     turned   its transpose: 16 dims x 32 rows                              A, summed over rows
+ *
+ * head_dim, a multiple of 8, is filled up with zeros to a multiple of 32, and rows to whole tiles. */
 #ifndef BLOCK_AMX_PACK_H
 #define BLOCK_AMX_PACK_H
 
+#include <stdbool.h>
 #include <string.h>
 
-#include "exec/kernels/block.h"
-#include "exec/kernels/block_objects.h"
-#include "exec/kernels/block_vector.h"
+#include "exec/kernels/block_amx_tiles.h"
 
-enum {
-    ROWS_A_TILE = 16,
-    STEP = 32,         /* numbers that one instruction sums up: keys or dims */
-    TILE_FLOATS = 256, /* 1 KiB, whatever is in it */
-    UNIT = 2 * LANES,  /* queries that are worked on at a time: two tiles by two are the accumulators */
-    N_UNITS = 16,      /* that pass over a group of keys while it lies in the caches */
-    N_QUERIES = N_UNITS * UNIT
-};
-
-/* The working memory of one call; every array starts on a vector's boundary. padded is head_dim in whole
- * STEPs. */
-struct work {
-    float scores[2][BLOCK_KEY_GROUP][LANES];         /* of the unit in hand */
-    uint32_t weights[2][BLOCK_KEY_GROUP / 2][LANES]; /* their exponentials, pairs of keys */
-    float shrink[UNIT];                              /* what the old state is multiplied by */
-    int32_t limits[UNIT]; /* keys of the group in hand that each query sees; ascends */
-    float m[N_QUERIES], l[N_QUERIES];
-    uint64_t visible[N_QUERIES]; /* keys of the whole block that each query sees; ascends */
-    size_t padded;
-    float *q;    /* [N_QUERIES / LANES][padded / STEP] tiles */
-    float *k;    /* [BLOCK_KEY_GROUP / 16][padded / STEP] tiles */
-    float *v;    /* [padded / 16][BLOCK_KEY_GROUP / STEP] tiles */
-    float *o;    /* [N_QUERIES / LANES][padded][LANES] */
-    float *rows; /* [BLOCK_KEY_GROUP / 2][padded], on the way */
+/* Rows of a dense bf16 array, n_rows from `from` on, and zeros behind. */
+struct dense {
+    const uint16_t *from;
+    size_t n_rows, head_dim;
 };
 
 static size_t pad(size_t head_dim)
@@ -42,118 +29,98 @@ static size_t pad(size_t head_dim)
     return (head_dim + STEP - 1) / STEP * STEP;
 }
 
-/* n_rows rows of a dense bf16 array to rows of padded numbers, with zeros behind and below, n_padded in all.
- */
-static void load_rows(const struct work *work, uint16_t *to, const uint16_t *from, size_t n_rows,
-                      size_t n_padded, size_t head_dim)
+INLINE size_t at_most(size_t n, size_t most)
 {
-    for (size_t row = 0; row < n_rows; row++, to += work->padded) {
-        memcpy(to, from + row * head_dim, head_dim * sizeof(uint16_t));
-        memset(to + head_dim, 0, (work->padded - head_dim) * sizeof(uint16_t));
-    }
-    memset(to, 0, (n_padded - n_rows) * work->padded * sizeof(uint16_t));
+    return n < most ? n : most;
 }
 
-/* Q of one vector of queries: pairs of dims are the rows of its tiles. */
-static void load_q(struct work *work, size_t vector, const uint16_t *from, size_t n_rows, size_t head_dim)
+/* n <= 32 numbers of a row from dim on, a multiple of 8, and zeros; a row behind the last is zeros. */
+INLINE __m512i load_row(const struct dense *rows, size_t row, size_t dim, size_t n)
 {
-    float *to = work->q + vector * LANES * work->padded / 2;
-    load_rows(work, (uint16_t *)work->rows, from, n_rows, LANES, head_dim);
-    for (size_t pair_of_dims = 0; pair_of_dims < work->padded / 2; pair_of_dims += 4) {
+    if (row >= rows->n_rows || dim >= rows->head_dim)
+        return _mm512_setzero_si512();
+    n = at_most(rows->head_dim - dim, n);
+    return _mm512_maskz_loadu_epi32((__mmask16)((1u << n / 2) - 1), rows->from + row * rows->head_dim + dim);
+}
+
+INLINE void cut_tile(float *to, const struct dense *rows, size_t row, size_t dim)
+{
+    for (size_t i = 0; i < ROWS_A_TILE; i++)
+        *(vec_bits *)(to + i * LANES) = (vec_bits)load_row(rows, row + i, dim, STEP);
+}
+
+INLINE void pair_tile(float *to, const struct dense *rows, size_t row, size_t dim)
+{
+    for (size_t i = 0; i < ROWS_A_TILE; i++) {
+        __m512i even = load_row(rows, row + 2 * i, dim, LANES);
+        __m512i odd = load_row(rows, row + 2 * i + 1, dim, LANES);
+        vec_bits low = (vec_bits)_mm512_cvtepu16_epi32(_mm512_castsi512_si256(even));
+        vec_bits high = (vec_bits)_mm512_cvtepu16_epi32(_mm512_castsi512_si256(odd));
+        *(vec_bits *)(to + i * LANES) = low | high << 16;
+    }
+}
+
+INLINE void turn_tile(float *to, const float *from)
+{
+    for (size_t i = 0; i < LANES; i += 4) {
         vec x[4];
-        vec_transpose_load(x, work->rows + pair_of_dims, work->padded / 2);
-        for (size_t i = 0; i < 4; i++)
-            vec_store(to + (pair_of_dims + i) * LANES, x[i]);
+        vec_transpose_load(x, from + i, LANES);
+        for (size_t j = 0; j < 4; j++)
+            vec_store(to + (i + j) * LANES, x[j]);
     }
 }
 
-/* K of a group: rows cut into tiles. */
-static void load_k(struct work *work, const uint16_t *from, size_t n_keys, size_t head_dim)
+/* [n_places / 16][padded / 32] tiles of rows as they lie, or as columns. */
+static void pack_cut(float *to, const struct dense *rows, size_t n_places, bool columns)
 {
-    size_t n_steps = work->padded / STEP;
-    for (size_t key = 0; key < BLOCK_KEY_GROUP; key++)
-        for (size_t step = 0; step < n_steps; step++) {
-            float *to =
-                work->k + (key / ROWS_A_TILE * n_steps + step) * TILE_FLOATS + key % ROWS_A_TILE * LANES;
-            size_t left = key < n_keys ? head_dim - step * STEP : 0, n = left < STEP ? left : STEP;
-            if (n == STEP) {
-                vec_store(to,
-                          vec_load_loose((const float *)(const void *)(from + key * head_dim + step * STEP)));
-                continue;
-            }
-            memset(to, 0, STEP * sizeof(uint16_t));
-            if (n > 0)
-                memcpy(to, from + key * head_dim + step * STEP, n * sizeof(uint16_t));
+    float tile[TILE_FLOATS] __attribute__((aligned(64)));
+    for (size_t row = 0; row < n_places; row += ROWS_A_TILE)
+        for (size_t dim = 0; dim < rows->head_dim; dim += STEP, to += TILE_FLOATS) {
+            cut_tile(columns ? tile : to, rows, row, dim);
+            if (columns)
+                turn_tile(to, tile);
         }
 }
 
-/* Sixteen neighbours of two keys, side by side. */
-INLINE vec_bits interleave(const uint16_t *even, const uint16_t *odd)
+/* [padded / 16][n_steps] tiles of paired rows, n_places <= 32 * n_steps of them. */
+static void pack_paired(float *to, const struct dense *rows, size_t n_places, size_t n_steps, bool turned)
 {
-    __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)even));
-    __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)odd));
-    return (vec_bits)low | (vec_bits)high << 16;
-}
-
-/* V of a group: pairs of keys, transposed. */
-static void load_v(struct work *work, const uint16_t *from, size_t n_keys, size_t head_dim)
-{
-    uint32_t *pairs = (uint32_t *)work->rows;
-    static const uint16_t zeros[BLOCK_TILED_MAX_HEAD_DIM];
-    size_t whole = head_dim / LANES * LANES;
-    for (size_t key = 0; key < BLOCK_KEY_GROUP; key += 2, pairs += work->padded) {
-        const uint16_t *even = key < n_keys ? from + key * head_dim : zeros,
-                       *odd = key + 1 < n_keys ? from + (key + 1) * head_dim : zeros;
-        for (size_t dim = 0; dim < whole; dim += LANES)
-            *(vec_bits *)(pairs + dim) = interleave(even + dim, odd + dim);
-        for (size_t dim = whole; dim < work->padded; dim++)
-            pairs[dim] = dim < head_dim ? even[dim] | (uint32_t)odd[dim] << 16 : 0;
-    }
-    for (size_t key = 0; key < BLOCK_KEY_GROUP; key += STEP)
-        for (size_t dim = 0; dim < work->padded; dim += 4) {
-            vec x[4];
-            vec_transpose_load(x, work->rows + key / 2 * work->padded + dim, work->padded);
-            for (size_t i = 0; i < 4; i++)
-                vec_store(work->v +
-                              (dim / ROWS_A_TILE * (BLOCK_KEY_GROUP / STEP) + key / STEP) * TILE_FLOATS +
-                              (dim % ROWS_A_TILE + i) * LANES,
-                          x[i]);
+    float tile[TILE_FLOATS] __attribute__((aligned(64)));
+    for (size_t row = 0; row < n_places; row += STEP, to += TILE_FLOATS)
+        for (size_t dim = 0; dim < pad(rows->head_dim); dim += LANES) {
+            float *at = to + dim / LANES * n_steps * TILE_FLOATS;
+            pair_tile(turned ? tile : at, rows, row, dim);
+            if (turned)
+                turn_tile(at, tile);
         }
 }
 
-/* O of one vector of queries, transposed; rows of zeros behind. */
-static void load_o(struct work *work, size_t vector, const float *from, size_t n_rows, size_t head_dim)
+/* One vector of fp32 rows becomes columns, [padded][LANES]; n_rows <= LANES, the others are zeros. */
+static void load_columns(float *to, const float *from, size_t n_rows, size_t head_dim)
 {
-    float *to = work->o + vector * LANES * work->padded;
-    if (n_rows < LANES) {
-        memcpy(work->rows, from, n_rows * head_dim * sizeof(float));
-        memset(work->rows + n_rows * head_dim, 0, (LANES - n_rows) * head_dim * sizeof(float));
-        from = work->rows;
+    float rows[LANES * LANES] __attribute__((aligned(64)));
+    for (size_t dim = 0; dim < head_dim; dim += LANES) {
+        __mmask16 mask = (__mmask16)((1u << at_most(head_dim - dim, LANES)) - 1);
+        for (size_t row = 0; row < LANES; row++)
+            vec_store(rows + row * LANES, row < n_rows
+                                              ? _mm512_maskz_loadu_ps(mask, from + row * head_dim + dim)
+                                              : vec_splat(0.0f));
+        turn_tile(to + dim * LANES, rows);
     }
-    for (size_t dim = 0; dim < head_dim; dim += 4) {
-        vec x[4];
-        vec_transpose_load(x, from + dim, head_dim);
-        for (size_t i = 0; i < 4; i++)
-            vec_store(to + (dim + i) * LANES, x[i]);
-    }
-    memset(to + head_dim * LANES, 0, (work->padded - head_dim) * LANES * sizeof(float));
+    size_t behind = (head_dim + LANES - 1) / LANES * LANES;
+    memset(to + behind * LANES, 0, (pad(head_dim) - behind) * LANES * sizeof(float));
 }
 
-static void store_o(const struct work *work, size_t vector, float *to, size_t n_rows, size_t head_dim)
+/* And back. */
+static void store_columns(float *to, const float *from, size_t n_rows, size_t head_dim)
 {
-    const float *from = work->o + vector * LANES * work->padded;
-    for (size_t dim = 0; dim < head_dim; dim += LANES)
-        for (size_t row = 0; row < n_rows; row += 4) {
-            vec x[4];
-            vec_transpose_load(x, from + dim * LANES + row, LANES);
-            for (size_t i = 0; i < 4 && row + i < n_rows; i++) {
-                float *at = to + (row + i) * head_dim + dim;
-                if (dim + LANES <= head_dim)
-                    vec_store_loose(at, x[i]);
-                else
-                    vec_store_8(at, x[i]);
-            }
-        }
+    float rows[LANES * LANES] __attribute__((aligned(64)));
+    for (size_t dim = 0; dim < head_dim; dim += LANES) {
+        __mmask16 mask = (__mmask16)((1u << at_most(head_dim - dim, LANES)) - 1);
+        turn_tile(rows, from + dim * LANES);
+        for (size_t row = 0; row < n_rows; row++)
+            _mm512_mask_storeu_ps(to + row * head_dim + dim, mask, vec_load(rows + row * LANES));
+    }
 }
 
 #endif

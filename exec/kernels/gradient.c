@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which backward kernels there are, and the two small steps around them: what the forward pass's state must
- * be turned into first, and adding a contribution to a gradient. The kernels are in gradient_reference.c and
- * gradient_tiled.c. */
+ * be turned into first, and adding a contribution to a gradient. The kernels are in gradient_reference.c,
+ * gradient_tiled.c and gradient_amx.c. */
 #include "exec/kernels/gradient.h"
 
 #include <math.h>
@@ -12,6 +12,9 @@
 #include "exec/kernels/gradient_objects.h"
 
 const struct block_gradient_kernel *const block_gradient_kernels[] = {
+#ifdef BLOCK_HAS_AMX
+    &block_gradient_amx_bf16,
+#endif
 #ifdef BLOCK_HAS_X86
     &block_gradient_avx512_fp32,    &block_gradient_avx512_bf16,    &block_gradient_avx2_fp32,
     &block_gradient_avx2_bf16,

@@ -3,7 +3,7 @@
  * The contract of a backward block kernel: from dO to dQ, dK and dV, some queries of one head against some
  * keys of one block. The probabilities are computed anew from q, k and the forward pass's lse, so nothing of
  * size queries x keys is ever kept. The reference (gradient_reference.c) is complete and slow;
- * gradient_tiled.c covers what it can. Loops over heads, batch and pieces live above, in
+ * gradient_tiled.c and gradient_amx.c cover what they can. Loops over heads, batch and pieces live above, in
  * attention_backward.c. */
 #ifndef GRADIENT_H
 #define GRADIENT_H
@@ -50,15 +50,16 @@ struct block_gradient_kernel {
     enum ring_dtype dtype; /* of q, k, v and d_out */
     enum ring_dtype state; /* of lse, delta and the gradients */
     bool (*supports)(size_t head_dim);
-    size_t q_tile; /* queries and keys that one piece should hold, multiples of the groups */
-    size_t k_span; /* keys that it may hold, likewise */
+    size_t q_tile;   /* queries and keys that one piece should hold, multiples of the groups */
+    size_t k_span;   /* keys that it may hold, likewise */
+    double weight_u; /* largest relative rounding of p and ds before their products; 0: as the state's */
     /* scratch is of scratch_bytes(head_dim), 64-byte aligned, the caller's */
     size_t (*scratch_bytes)(size_t head_dim);
     void (*backward)(const struct block_backward *block, void *scratch);
 };
 
-/* All of them, best first, ended by NULL: one for each forward kernel that keeps its state's precision, of
- * the same name and types. */
+/* All of them, best first, ended by NULL: one for each forward kernel, of the same name, types and
+ * weight_u. */
 extern const struct block_gradient_kernel *const block_gradient_kernels[];
 
 /* The one that goes with a forward kernel, the best of its types where none has its name; never NULL. */

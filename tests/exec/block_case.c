@@ -155,14 +155,6 @@ static double share(double found, double wanted, double bound)
     return isnan(apart) ? INFINITY : apart;
 }
 
-const struct block_kernel *block_case_kernel(size_t i)
-{
-    size_t n = 0;
-    while (block_kernels[n] != NULL)
-        n++;
-    return i < n ? block_kernels[i] : block_rough_kernels[i - n];
-}
-
 struct block_errors block_case_errors(const struct block_arrays *arrays, const struct block_kernel *kernel)
 {
     const struct block_forward *call = &arrays->call;

@@ -46,9 +46,6 @@ struct block_errors {
 };
 struct block_errors block_case_errors(const struct block_arrays *arrays, const struct block_kernel *kernel);
 
-/* The i-th kernel of all, those that are only had by name included; NULL behind the last. */
-const struct block_kernel *block_case_kernel(size_t i);
-
 /* Fails the test unless both states have the same bits in every row. */
 void block_case_assert_same_bits(const struct block_arrays *a, const struct block_arrays *b);
 

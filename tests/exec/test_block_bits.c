@@ -26,9 +26,9 @@ typedef void run_otherwise(struct block_arrays *arrays, const struct block_kerne
 /* Each kernel gives the same bits when a case is run at once and otherwise. */
 static void assert_same_bits_when(run_otherwise *otherwise)
 {
-    for (size_t i = 0; block_case_kernel(i) != NULL; i++)
+    for (size_t i = 0; block_kernels[i] != NULL; i++)
         for (size_t at = 0; at < N_CASES; at++) {
-            const struct block_kernel *kernel = block_case_kernel(i);
+            const struct block_kernel *kernel = block_kernels[i];
             if (!kernel->supports(cases[at].head_dim))
                 continue;
             struct block_arrays a, b;
@@ -92,8 +92,8 @@ static void a_block_cut_between_groups_of_keys_has_the_same_bits(void **state)
 static void keys_behind_the_mask_change_no_bit(void **state)
 {
     (void)state;
-    for (size_t i = 0; block_case_kernel(i) != NULL; i++) {
-        const struct block_kernel *kernel = block_case_kernel(i);
+    for (size_t i = 0; block_kernels[i] != NULL; i++) {
+        const struct block_kernel *kernel = block_kernels[i];
         if (!kernel->supports(32))
             continue;
         /* queries 0..99 see keys 0..99 at most; the rest of the 300 is never seen */

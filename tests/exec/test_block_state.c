@@ -103,8 +103,8 @@ static void every_order_of_four_partials_two_of_them_empty_agrees_to_4_ulp(void 
 static void merging_parts_of_a_block_gives_the_whole_within_the_bounds(void **state)
 {
     (void)state;
-    for (size_t i = 0; block_case_kernel(i) != NULL; i++) {
-        const struct block_kernel *kernel = block_case_kernel(i);
+    for (size_t i = 0; block_kernels[i] != NULL; i++) {
+        const struct block_kernel *kernel = block_kernels[i];
         if (!kernel->supports(32))
             continue;
         struct block_case given = {

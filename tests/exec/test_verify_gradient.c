@@ -94,8 +94,9 @@ static struct verify_gradient_report report_of(const struct ring_turn *turn, uin
 {
     struct verify_gradient_report report;
     uint32_t slot = ring_plan_own_gradient_slot(&turn->plan);
-    verify_gradient(&turn->plan, rank, oracle, turn->kernel->state, attention_d_q(turn->attention[rank]),
-                    turn->slots[rank][slot], max_rows, &report);
+    verify_gradient_rough(&turn->plan, rank, oracle, turn->kernel->state,
+                          attention_d_q(turn->attention[rank]), turn->slots[rank][slot],
+                          turn->kernel->weight_u, max_rows, &report);
     return report;
 }
 
@@ -232,25 +233,29 @@ static void fill_wanted(const struct ring_problem *problem, double *wanted[3])
 
 static void the_error_does_not_grow_with_the_number_of_ranks(void **state)
 {
-    static const enum ring_dtype dtypes[] = {RING_BF16, RING_FP32};
+    static const struct {
+        enum ring_dtype dtype;
+        const char *kernel;
+        double bound;
+    } kinds[] = {{RING_BF16, "tiled", 2e-6}, {RING_FP32, "auto", 2e-6}, {RING_BF16, "auto", 2e-3}};
     double *wanted[3];
     (void)state;
     for (int tensor = 0; tensor < 3; tensor++) {
         wanted[tensor] = malloc(N_ROWS * 64 * sizeof(double));
         assert_non_null(wanted[tensor]);
     }
-    for (size_t i = 0; i < 2; i++) {
-        struct ring_plan_spec spec = ring_turn_spec(1, 2048, 4, 4, 64, dtypes[i]);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct ring_plan_spec spec = ring_turn_spec(1, 2048, 4, 4, 64, kinds[i].dtype);
         double alone = 0.0;
         fill_wanted(&spec.problem, wanted);
         for (; spec.n_ranks <= 32; spec.n_ranks *= 2) {
             struct ring_turn turn;
-            ring_turn_open(&turn, &spec, "auto", &noise);
+            ring_turn_open(&turn, &spec, kinds[i].kernel, &noise);
             ring_turn_run(&turn);
             double error = error_of_some_rows(&turn, (const double *const *)wanted);
             ring_turn_close(&turn);
             alone = spec.n_ranks == 1 ? error : alone;
-            assert_true(error <= 2e-6);
+            assert_true(error <= kinds[i].bound);
             assert_true(error <= 1.05 * alone);
         }
     }
