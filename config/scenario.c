@@ -46,7 +46,8 @@ static const struct config_field scenario_fields[] = {
 _Static_assert(sizeof(enum ring_dtype) == sizeof(unsigned) && sizeof(enum model_progress) == sizeof(unsigned),
                "an enum is as wide as an unsigned int");
 
-static const char this_machine[] = "this-machine";
+/* What was calibrated here: processors, and CUDA devices. */
+static const char *const this_machine[] = {"this-machine", "this-machine-cuda"};
 
 static void read_section(struct config_reader *reader, const struct config_node *node,
                          const struct config_section *section, void *out)
@@ -127,17 +128,19 @@ static void read_compute(struct config_reader *reader, const struct config_node 
 }
 
 /* The path of this machine's topology; fails where nobody has measured it yet. */
-static const char *find_this_machine(struct config_reader *reader, const struct config_node *node)
+static const char *find_this_machine(struct config_reader *reader, const struct config_node *node, bool cuda)
 {
     char path[4096];
     struct ring_error error;
-    enum ring_status status = config_cache_path(path, sizeof path, "this-machine.yaml", &error);
+    const char *file = cuda ? "this-machine-cuda.yaml" : "this-machine.yaml";
+    enum ring_status status = config_cache_path(path, sizeof path, file, &error);
 
     if (status != RING_OK)
         config_fail_as(reader, status, &node->mark, "%s", error.text);
     else if (!config_exists(path))
         config_fail_as(reader, RING_IO, &node->mark,
-                       "this-machine is not calibrated yet: no %s (run `ringlab calibrate` first)", path);
+                       "%s is not calibrated yet: no %s (run `ringlab calibrate%s` first)",
+                       this_machine[cuda], path, cuda ? " --device cuda" : "");
     return config_ok(reader) ? config_text(reader, "%s", path) : NULL;
 }
 
@@ -146,14 +149,15 @@ static void read_cluster(struct config_reader *reader, const struct config_node 
 {
     if (!config_is_scalar(reader, node, "cluster"))
         return;
-    bool here = strcmp(node->text, this_machine) == 0;
-    const char *path = here ? find_this_machine(reader, node) : config_resolve(reader, node);
+    bool cuda = strcmp(node->text, this_machine[1]) == 0,
+         here = cuda || strcmp(node->text, this_machine[0]) == 0;
+    const char *path = here ? find_this_machine(reader, node, cuda) : config_resolve(reader, node);
     const struct config_node *root = path ? config_load_tree(reader, path, node) : NULL;
     if (!root)
         return;
     scenario->topology = config_read_topology(reader, root);
     scenario->cluster_path = config_keep_text(reader, path);
-    scenario->cluster = here ? this_machine : config_absolute(reader, path);
+    scenario->cluster = here ? this_machine[cuda] : config_absolute(reader, path);
 }
 
 /* The key to look at where the engine refuses a plan. */

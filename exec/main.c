@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "exec/calibrate.h"
+#include "exec/cuda/calibrate.h"
 #include "exec/cuda/device.h"
 #include "exec/measure.h"
 #include "exec/verify.h"
@@ -29,20 +30,33 @@ struct options {
     size_t n_sets;
     const char *out, *dump, *stamp;
     uint64_t max_rows;
+    uint32_t repeats;
     double seconds;
     bool progress;
     enum exec_device device;
     enum exec_move move;
 };
 
-enum { KEY_SET = 256, KEY_DUMP, KEY_MAX_ROWS, KEY_PROGRESS, KEY_STAMP, KEY_SECONDS, KEY_DEVICE, KEY_MOVE };
+enum {
+    KEY_SET = 256,
+    KEY_DUMP,
+    KEY_MAX_ROWS,
+    KEY_PROGRESS,
+    KEY_STAMP,
+    KEY_SECONDS,
+    KEY_DEVICE,
+    KEY_MOVE,
+    KEY_REPEAT,
+};
 
 static const struct argp_option argp_options[] = {
     {"set", KEY_SET, "KEY=VALUE", 0, "Override a key of the scenario", 0},
     {"out", 'o', "FILE", 0, "Write the result there, whole or not at all (default: standard output)", 0},
     {"dump", KEY_DUMP, "DIR", 0, "verify: write the tensors as .npy files", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "verify: rows to compare of each head on each rank (0: all)", 0},
-    {"device", KEY_DEVICE, "WORD", 0, "measure, verify: compute on cpu (the default), cuda or auto", 0},
+    {"repeat", KEY_REPEAT, "N", 0, "verify: run N times, and fail unless all give the same bits", 0},
+    {"device", KEY_DEVICE, "WORD", 0,
+     "Compute on cpu (the default), cuda or auto; calibrate: what to measure", 0},
     {"move", KEY_MOVE, "WORD", 0,
      "How blocks move between devices: auto (the default), aware, peer or staged", 0},
     {"seconds", KEY_SECONDS, "T", 0, "calibrate: time to spend (default: 15)", 0},
@@ -84,6 +98,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         if (*end || end == argument || *argument == '-')
             argp_error(state, "--max-rows '%s' is not a whole number", argument);
         return 0;
+    case KEY_REPEAT:
+        options->repeats = (uint32_t)strtoul(argument, &end, 10);
+        if (*end || end == argument || *argument == '-')
+            argp_error(state, "--repeat '%s' is not a whole number", argument);
+        return 0;
     case KEY_SECONDS:
         options->seconds = strtod(argument, &end);
         if (*end || end == argument || !(options->seconds > 0))
@@ -116,7 +135,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {argp_options,
                                  parse,
-                                 "measure SCENARIO\nverify SCENARIO\ncalibrate",
+                                 "measure SCENARIO\nverify SCENARIO\ncalibrate\ndevices",
                                  "One rank of a real ring-attention run: start it with mpirun or srun.",
                                  NULL,
                                  NULL,
@@ -201,7 +220,8 @@ static enum ring_status run_scenario(const struct options *options, bool *failed
         return status;
     }
     if (verifies) {
-        struct exec_verify_spec verify = {options->out, stdout, options->dump, options->max_rows};
+        struct exec_verify_spec verify = {options->out, stdout, options->dump, options->max_rows,
+                                          options->repeats};
         status = exec_verify(&session, &verify, error);
     } else {
         status = exec_measure(&session, options->out, stdout, error);
@@ -211,7 +231,9 @@ static enum ring_status run_scenario(const struct options *options, bool *failed
     return status;
 }
 
-static enum ring_status run_calibrate(const struct options *options, struct ring_error *error)
+/* Of the CPU, or of devices where they are asked for; with auto where there are some. */
+static enum ring_status run_calibrate(const struct options *options, bool *no_device,
+                                      struct ring_error *error)
 {
     struct exec_calibrate_spec spec = {
         .comm = MPI_COMM_WORLD,
@@ -221,7 +243,38 @@ static enum ring_status run_calibrate(const struct options *options, struct ring
         .stop = &stop,
         .progress = options->progress ? stderr : NULL,
     };
+    struct exec_device_calibrate_spec device = {
+        .common = spec, .runtime = exec_device_runtime(), .move = options->move};
+    if (options->device == EXEC_DEVICE_CPU)
+        return exec_calibrate(&spec, error);
+    enum ring_status status = exec_calibrate_device(&device, no_device, error);
+    if (!*no_device || options->device == EXEC_DEVICE_CUDA)
+        return status;
+    *no_device = false;
     return exec_calibrate(&spec, error);
+}
+
+/* For the launcher, and without MPI: how many devices a run could use here, and what they are. */
+static int show_devices(void)
+{
+    const struct exec_device_runtime *runtime = exec_device_runtime();
+    struct exec_device_facts facts;
+    struct ring_error error = {""};
+    char name[EXEC_DEVICE_NAME_BYTES];
+    int n_devices = 0;
+    enum ring_status status = runtime->count(&n_devices, &error);
+
+    if (status == RING_OK)
+        status = runtime->open(0, name, &error);
+    if (status == RING_OK)
+        status = runtime->facts(&facts, &error);
+    if (status != RING_OK) {
+        fprintf(stderr, "ringlab-rank: no usable CUDA device is there: %s\n", error.text);
+        return EXIT_WORLD;
+    }
+    printf("%d %s, driver for CUDA %d.%d\n", n_devices, facts.name, facts.driver / 1000,
+           facts.driver % 1000 / 10);
+    return 0;
 }
 
 /* Says why, once, and leaves: together if all ranks know, by force if only this one does. */
@@ -269,6 +322,8 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     if (!options.command)
         return usage("what to do? measure, verify or calibrate");
+    if (strcmp(options.command, "devices") == 0)
+        return show_devices();
     bool calibrates = strcmp(options.command, "calibrate") == 0;
     if (!calibrates && strcmp(options.command, "measure") != 0 && strcmp(options.command, "verify") != 0)
         return usage("the first argument is measure, verify or calibrate");
@@ -288,7 +343,7 @@ int main(int argc, char **argv)
     }
     alarm(0);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    enum ring_status status = calibrates ? run_calibrate(&options, &error)
+    enum ring_status status = calibrates ? run_calibrate(&options, &no_device, &error)
                                          : run_scenario(&options, &failed_alone, &no_device, &error);
     return leave(status, failed_alone, no_device, &error);
 }

@@ -18,6 +18,7 @@
 struct facts {
     uint64_t bytes_sent;                 /* in one repeat */
     uint64_t peak_bytes, baseline_bytes; /* in memory: the most while it ran, and before it had its blocks */
+    uint64_t device_bytes;               /* taken of its device's memory; 0: it has none */
     double clock_error_s;
     double core_share;
     double drift; /* around the shown repeat; 0: unknown */
@@ -157,12 +158,14 @@ static enum ring_status check_bytes(const struct exec_session *session, uint64_t
 
 static struct facts own_facts(const struct exec_session *session, const struct repeats *repeats)
 {
-    return (struct facts){.peak_bytes = exec_memory_peak(),
-                          .baseline_bytes = session->baseline_bytes,
-                          .clock_error_s = session->clock.error_s,
-                          .core_share = repeats->core_share[repeats->shown],
-                          .drift = (repeats->drift[repeats->shown] + repeats->drift[repeats->shown + 1]) / 2,
-                          .n_rows = repeats->traces[repeats->shown].n_rows};
+    return (struct facts){
+        .peak_bytes = exec_memory_peak(),
+        .baseline_bytes = session->baseline_bytes,
+        .device_bytes = session->processor->device_bytes ? session->processor->device_bytes(session) : 0,
+        .clock_error_s = session->clock.error_s,
+        .core_share = repeats->core_share[repeats->shown],
+        .drift = (repeats->drift[repeats->shown] + repeats->drift[repeats->shown + 1]) / 2,
+        .n_rows = repeats->traces[repeats->shown].n_rows};
 }
 
 static void write_head(const struct exec_session *session, const struct repeats *repeats,
@@ -191,6 +194,10 @@ static void write_head(const struct exec_session *session, const struct repeats 
     fprintf(file, "\nbaseline_rss_bytes");
     for (int rank = 0; rank < session->n_ranks; rank++)
         fprintf(file, " %" PRIu64, facts[rank].baseline_bytes);
+    if (session->processor->device_bytes)
+        fprintf(file, "\ndevice_bytes");
+    for (int rank = 0; session->processor->device_bytes && rank < session->n_ranks; rank++)
+        fprintf(file, " %" PRIu64, facts[rank].device_bytes);
     fprintf(file, "\nclock_error_s %.3g\n", clock_error_s);
     fprintf(file, "core_share");
     for (int rank = 0; rank < session->n_ranks; rank++)

@@ -37,6 +37,8 @@ struct exec_processor {
     enum ring_status (*results)(struct exec_session *session, void *out, void *lse,
                                 struct exec_results *results, struct ring_error *error);
 
+    /* The most bytes of its device's memory that this process had taken at a time. NULL: it has none. */
+    uint64_t (*device_bytes)(const struct exec_session *session);
     /* For whoever reads how a run was made: "NVIDIA H200, staged in 4096 KiB chunks"; "": nothing to say. */
     void (*describe)(const struct exec_session *session, char *out, size_t size);
 };

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "exec/kernels/verify.h"
 #include "exec/kernels/verify_gradient.h"
@@ -56,7 +57,8 @@ static void write_gradients(const struct exec_session *session, const struct che
     }
 }
 
-static void write_report(const struct exec_session *session, const struct checked *ranks, FILE *file)
+static void write_report(const struct exec_session *session, uint32_t repeats, const struct checked *ranks,
+                         FILE *file)
 {
     char transport[512];
 
@@ -65,6 +67,8 @@ static void write_report(const struct exec_session *session, const struct checke
             session->n_ranks, session->kernel->name, transport, ring_dtype_names[session->kernel->state]);
     for (int rank = 0; rank < session->n_ranks; rank++)
         fprintf(file, " %" PRIu64, ranks[rank].bytes_sent);
+    if (repeats > 1)
+        fprintf(file, "\nrepeats %" PRIu32, repeats);
     fputc('\n', file);
     write_rows(session, ranks, file);
     if (session->plan.pass != RING_PASS_FORWARD)
@@ -107,13 +111,13 @@ static enum ring_status write_file(const struct exec_session *session, const str
     struct exec_output output = {.file = NULL};
 
     if (!spec->path) {
-        write_report(session, ranks, spec->fallback);
+        write_report(session, spec->repeats, ranks, spec->fallback);
         return RING_OK;
     }
     enum ring_status status = exec_output_open(&output, spec->path, error);
     if (status != RING_OK)
         return status;
-    write_report(session, ranks, output.file);
+    write_report(session, spec->repeats, ranks, output.file);
     return exec_output_commit(&output, error);
 }
 
@@ -132,6 +136,83 @@ static enum ring_status report(struct exec_session *session, const struct exec_v
         status = write_file(session, spec, ranks, error);
     free(ranks);
     return exec_agree(session->comm, &session->bound, status, error);
+}
+
+/* The first run's results, to hold later ones against. */
+enum { N_KEPT = 4 }; /* out, lse, dQ; dK and dV */
+struct kept {
+    struct ring_buffer first[N_KEPT];
+};
+
+static void list_results(const struct exec_session *session, const struct exec_results *results,
+                         const void *parts[N_KEPT], uint64_t bytes[N_KEPT])
+{
+    const struct ring_problem *problem = &session->plan.problem;
+    uint64_t n_rows = (uint64_t)problem->batch * problem->heads * session->shard.tokens;
+    uint64_t lse_bytes = n_rows * ring_dtype_bytes(session->kernel->state);
+    bool backward = session->plan.pass != RING_PASS_FORWARD;
+
+    parts[0] = results->out, bytes[0] = lse_bytes * problem->head_dim;
+    parts[1] = results->lse, bytes[1] = lse_bytes;
+    parts[2] = results->d_q, bytes[2] = backward ? bytes[0] : 0;
+    parts[3] = results->gradient;
+    bytes[3] = backward ? ring_plan_payload_bytes(&session->plan, RING_GRADIENT, (uint32_t)session->rank) : 0;
+}
+
+static enum ring_status keep(const struct exec_session *session, const struct exec_results *results,
+                             struct kept *kept, struct ring_error *error)
+{
+    const void *parts[N_KEPT];
+    uint64_t bytes[N_KEPT];
+
+    list_results(session, results, parts, bytes);
+    for (int i = 0; i < N_KEPT; i++) {
+        kept->first[i] = (struct ring_buffer){exec_memory_alloc(bytes[i]), bytes[i]};
+        if (!kept->first[i].data)
+            return ring_fail(error, RING_NO_MEMORY, "rank %d: out of memory for its results", session->rank);
+        if (bytes[i] > 0)
+            memcpy(kept->first[i].data, parts[i], bytes[i]);
+    }
+    return RING_OK;
+}
+
+static bool same_as_kept(const struct exec_session *session, const struct exec_results *results,
+                         const struct kept *kept)
+{
+    const void *parts[N_KEPT];
+    uint64_t bytes[N_KEPT];
+    bool same = true;
+
+    list_results(session, results, parts, bytes);
+    for (int i = 0; i < N_KEPT; i++)
+        same = same && (bytes[i] == 0 || memcmp(kept->first[i].data, parts[i], bytes[i]) == 0);
+    return same;
+}
+
+/* The runs after the first. out and lse are written anew by each. */
+static enum ring_status run_again(struct exec_session *session, const struct exec_verify_spec *spec,
+                                  const struct exec_results *first, void *out, void *lse,
+                                  struct ring_error *error)
+{
+    struct kept kept = {.first = {{NULL, 0}}};
+    enum ring_status status = spec->repeats > 1 ? keep(session, first, &kept, error) : RING_OK;
+
+    status = exec_agree_when_done(session->comm, &session->bound, status, error);
+    for (uint32_t i = 2; i <= spec->repeats && status == RING_OK; i++) {
+        struct exec_results again;
+        exec_progress(session, "run %" PRIu32 " of %" PRIu32, i, spec->repeats);
+        status = exec_pass(session, NULL, NULL, error);
+        if (status != RING_OK)
+            break;
+        status = session->processor->results(session, out, lse, &again, error);
+        if (status == RING_OK && !same_as_kept(session, &again, &kept))
+            status = ring_fail(error, RING_WORLD, "rank %d: run %" PRIu32 " gave other bits than the first",
+                               session->rank, i);
+        status = exec_agree_when_done(session->comm, &session->bound, status, error);
+    }
+    for (int i = 0; i < N_KEPT; i++)
+        exec_memory_free(kept.first[i].data);
+    return status;
 }
 
 /* Runs, compares and writes; out and lse have room for the rank's rows. */
@@ -167,6 +248,8 @@ static enum ring_status run(struct exec_session *session, const struct exec_veri
     status = exec_agree_when_done(session->comm, &session->bound, status, error);
     if (status == RING_OK && spec->dump_dir)
         status = exec_dump(session, spec->dump_dir, &results, error);
+    if (status == RING_OK)
+        status = run_again(session, spec, &results, out, lse, error);
     return status == RING_OK ? report(session, spec, &own, error) : status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `ringlab-rank verify`: runs a scenario once on real data and compares every rank's rows with the fp64
- * single-shot oracle (docs/FORMATS.md, 'What a verified run writes'). */
+ * `ringlab-rank verify`: runs a scenario on real data, mostly once, and compares every rank's rows with the
+ * fp64 single-shot oracle (docs/FORMATS.md, 'What a verified run writes'). */
 #ifndef EXEC_VERIFY_H
 #define EXEC_VERIFY_H
 
@@ -12,10 +12,11 @@ struct exec_verify_spec {
     FILE *fallback;       /* rank 0's */
     const char *dump_dir; /* all tensors as .npy in global token order; NULL: none */
     uint64_t max_rows;    /* of each head and batch entry on each rank; 0: all */
+    uint32_t repeats;     /* runs; those after the first must come to the same bits. 0 and 1: one */
 };
 
 /* Collective; the session must have data. The error of a row over its bound is in the file, not in the
- * status. */
+ * status; a run that gives other bits than the first is RING_WORLD. */
 enum ring_status exec_verify(struct exec_session *session, const struct exec_verify_spec *spec,
                              struct ring_error *error);
 

@@ -11,20 +11,23 @@
 #include <unistd.h>
 
 #include "exec/kernels/block.h"
+#include "tools/devices.h"
 #include "tools/file.h"
 #include "tools/ranks.h"
 #include "tools/result.h"
 #include "tools/setup.h"
 
 enum {
-    FORMAT = 3,    /* raised when what calibrate measures changes its meaning */
+    FORMAT = 3, /* raised when what calibrate measures changes its meaning */
+    CUDA_FORMAT = 1,
     MAX_DAYS = 30, /* machines change their ways: kernels, firmware, neighbours */
     TIMEOUT_S = 180,
     MAX_BYTES = 64 << 20,
     PATH_BYTES = 4096,
 };
 
-static const char file_name[] = "this-machine.yaml", core_file_name[] = "this-machine-core.yaml";
+static const char file_name[] = "this-machine.yaml", core_file_name[] = "this-machine-core.yaml",
+                  cuda_file_name[] = "this-machine-cuda.yaml";
 
 /* The processor's name for itself, of characters that any file can hold. */
 static void processor_name(char *out, size_t size)
@@ -74,13 +77,31 @@ static void warn_if_busy(void)
                 load, n);
 }
 
-enum ring_status tool_cache_calibrate(const struct tool_options *options, struct ring_error *error)
+/* Of CUDA devices: what they give depends on how many ranks share one. */
+static void make_cuda_stamp(const struct tool_devices *devices, uint32_t n_ranks, char *out, size_t size)
+{
+    snprintf(out, size, "calibration %d, %s, %u ranks", CUDA_FORMAT, devices->text,
+             n_ranks > devices->n ? n_ranks : devices->n);
+}
+
+/* n_ranks: on CUDA devices, of the scenario that is to be run; 0: none. */
+static enum ring_status calibrate(const struct tool_options *options, uint32_t n_ranks,
+                                  struct ring_error *error)
 {
     char path[PATH_BYTES], place[PATH_BYTES], stamp[320];
-    enum ring_status status = config_cache_path(path, sizeof path, file_name, error);
+    bool cuda = tool_ranks_device(options);
+    struct tool_devices devices = {.n = 0};
+    enum ring_status status = config_cache_path(path, sizeof path, cuda ? cuda_file_name : file_name, error);
+    if (status == RING_OK && cuda)
+        status = tool_devices_ask(&devices, error);
     if (status != RING_OK)
         return status;
-    make_stamp(stamp, sizeof stamp);
+    if (options->n_ranks > 0)
+        n_ranks = options->n_ranks;
+    if (cuda)
+        make_cuda_stamp(&devices, n_ranks, stamp, sizeof stamp);
+    else
+        make_stamp(stamp, sizeof stamp);
     char *slash = strrchr(path, '/');
     if (slash != NULL) {
         *slash = '\0';
@@ -90,20 +111,37 @@ enum ring_status tool_cache_calibrate(const struct tool_options *options, struct
     if (status != RING_OK)
         return status;
     warn_if_busy();
-    const char *extra[] = {"--out", path, "--stamp", stamp, NULL};
-    struct tool_ranks ranks = {
-        .task = "calibrate", .extra = extra, .n_ranks = tool_ranks_processors(), .timeout_s = TIMEOUT_S};
+    const char *extra[12] = {"--out", path, "--stamp", stamp};
+    size_t n_extra = 4;
+    if (cuda) {
+        extra[n_extra++] = "--device";
+        extra[n_extra++] = "cuda";
+        extra[n_extra++] = "--seconds";
+        extra[n_extra++] = "40";
+        extra[n_extra++] = options->move != NULL ? "--move" : NULL;
+        extra[n_extra++] = options->move;
+    }
+    uint32_t usual = cuda ? (n_ranks > devices.n ? n_ranks : devices.n) : tool_ranks_processors();
+    struct tool_ranks ranks = {.task = "calibrate",
+                               .extra = extra,
+                               .n_ranks = options->n_ranks > 0 ? options->n_ranks : usual,
+                               .timeout_s = TIMEOUT_S};
     status = tool_ranks_run(&ranks, options, place, sizeof place, error);
     if (status == RING_OK)
         tool_ranks_forget(place);
     return status;
 }
 
+enum ring_status tool_cache_calibrate(const struct tool_options *options, struct ring_error *error)
+{
+    return calibrate(options, 0, error);
+}
+
 /* Why the file cannot be used, as the end of "this machine's calibration is ..."; NULL if it can. */
-static const char *staleness(const char *path)
+static const char *staleness(const char *path, const char *stamp)
 {
     struct stat info;
-    char stamp[320], *text;
+    char *text;
     size_t size;
     struct ring_error ignored;
     if (stat(path, &info) != 0)
@@ -112,7 +150,6 @@ static const char *staleness(const char *path)
         return "over a month old";
     if (tool_file_read(path, MAX_BYTES, &text, &size, &ignored) != RING_OK)
         return "unreadable";
-    make_stamp(stamp, sizeof stamp);
     bool ours = strstr(text, stamp) != NULL;
     /* A file without a stamp was put there by hand: whoever did that knows why. */
     bool stamped = strstr(text, "calibration ") != NULL;
@@ -137,20 +174,40 @@ static const char *damage(const char *path, const struct ring_error *why_not)
 }
 
 static enum ring_status recalibrate(const char *why, const char *path, const struct tool_options *options,
-                                    struct ring_error *error)
+                                    uint32_t n_ranks, struct ring_error *error)
 {
-    fprintf(stderr, "ringlab: this machine's calibration (%s) is %s: measuring it, about 20 s\n", path, why);
-    return tool_cache_calibrate(options, error);
+    fprintf(stderr, "ringlab: this machine's calibration (%s) is %s: measuring it, about %s\n", path, why,
+            tool_ranks_device(options) ? "a minute" : "20 s");
+    return calibrate(options, n_ranks, error);
+}
+
+/* The same for CUDA devices: asked of them where they are to be used, and only then. */
+static const char *cuda_staleness(const char *path, uint32_t n_ranks)
+{
+    struct tool_devices devices;
+    struct ring_error ignored;
+    char stamp[320];
+    if (tool_devices_ask(&devices, &ignored) != RING_OK)
+        return NULL;
+    make_cuda_stamp(&devices, n_ranks, stamp, sizeof stamp);
+    const char *why = staleness(path, stamp);
+    return why != NULL && strcmp(why, "of another machine or version") == 0
+               ? "of another machine, version or number of ranks"
+               : why;
 }
 
 enum ring_status tool_cache_load(const char *path, const struct config_overrides *overrides,
                                  const struct tool_options *options, struct config_scenario **out,
                                  struct ring_error *error)
 {
-    char cached[PATH_BYTES];
+    char cached[PATH_BYTES], stamp[320];
     struct ring_error ignored;
-    bool known = config_cache_path(cached, sizeof cached, file_name, &ignored) == RING_OK;
+    bool cuda = tool_ranks_device(options);
+    const char *file = cuda ? cuda_file_name : file_name;
+    bool known = config_cache_path(cached, sizeof cached, file, &ignored) == RING_OK;
     enum ring_status status = config_scenario_load(path, overrides, out, error);
+    if (status != RING_OK && !cuda && strstr(error->text, "/this-machine-cuda") != NULL)
+        return status; /* only --device cuda makes these anew */
     const char *why = known && status != RING_OK ? damage(cached, error) : NULL;
     if (why != NULL && options->show) {
         ignored = *error;
@@ -159,15 +216,20 @@ enum ring_status tool_cache_load(const char *path, const struct config_overrides
                    : ring_fail(error, status, "%.900s (`ringlab calibrate` measures it anew)", ignored.text);
     }
     if (why != NULL) {
-        status = recalibrate(why, cached, options, error);
+        status = recalibrate(why, cached, options, 0, error);
         return status == RING_OK ? config_scenario_load(path, overrides, out, error) : status;
     }
     if (!known || status != RING_OK || options->show || strcmp((*out)->cluster_path, cached) != 0)
         return status;
-    why = staleness(cached);
+    uint32_t n_ranks = (*out)->plan.n_ranks;
+    make_stamp(stamp, sizeof stamp);
+    if (!cuda)
+        why = staleness(cached, stamp);
+    else if (options->mpi_args == NULL)
+        why = cuda_staleness(cached, n_ranks);
     if (why == NULL)
         return RING_OK;
-    if (recalibrate(why, cached, options, error) != RING_OK) {
+    if (recalibrate(why, cached, options, n_ranks, error) != RING_OK) {
         fprintf(stderr, "ringlab: going on with the old figures: %s\n", error->text);
         return RING_OK;
     }

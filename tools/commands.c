@@ -103,9 +103,9 @@ const struct tool_command tool_commands[] = {
         .arguments = "",
         .doc = "Measure this machine's attention kernel and copies, and keep the figures as a topology and a "
                "device file in the cache folder ($RINGLAB_CACHE, else $XDG_CACHE_HOME/ringlab, else "
-               "~/.cache/ringlab)."
+               "~/.cache/ringlab). With --device cuda its CUDA devices, for `cluster: this-machine-cuda`."
                "\vExample: ringlab calibrate",
-        .takes = TOOL_TAKES_MPI,
+        .takes = TOOL_TAKES_MPI | TOOL_TAKES_DEVICE | TOOL_TAKES_RANKS,
         .run = tool_calibrate,
     },
     {

@@ -57,24 +57,20 @@ static bool single_copy_refused(void)
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1;
 }
 
-enum { NOT_STARTED = 127 };
-
-/* What `mpirun --version` prints, at most size - 1 bytes. Its exit status; NOT_STARTED, as a shell has it, if
- * it cannot be started; 128 and more if a signal ended it. */
-static int version_of(const char *mpirun, char *text, size_t size)
+int tool_launch_ask(const char *program, const char *word, char *text, size_t size)
 {
     int ends[2];
     text[0] = '\0';
     if (pipe(ends) != 0)
-        return NOT_STARTED;
+        return TOOL_LAUNCH_NOT_STARTED;
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
         close(ends[1]);
-        execlp(mpirun, mpirun, "--version", (char *)NULL);
-        _exit(NOT_STARTED);
+        execlp(program, program, word, (char *)NULL);
+        _exit(TOOL_LAUNCH_NOT_STARTED);
     }
     close(ends[1]);
     size_t n = 0;
@@ -95,7 +91,7 @@ static int version_of(const char *mpirun, char *text, size_t size)
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     if (child < 0)
-        return NOT_STARTED;
+        return TOOL_LAUNCH_NOT_STARTED;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -185,8 +181,8 @@ static enum ring_status add_flags(struct tool_launch_words *words, const struct 
         return RING_OK;
     }
     char version[1024];
-    int code = version_of(mpirun, version, sizeof version);
-    if (code == NOT_STARTED)
+    int code = tool_launch_ask(mpirun, "--version", version, sizeof version);
+    if (code == TOOL_LAUNCH_NOT_STARTED)
         return ring_fail(error, RING_UNSUPPORTED,
                          "%s: cannot be run (install openmpi-bin, or name yours with --mpirun)", mpirun);
     if (code != 0)

@@ -19,6 +19,11 @@ enum ring_status tool_launch_words_init(struct tool_launch_words *words, const s
                                         struct ring_error *error);
 void tool_launch_words_fini(struct tool_launch_words *words);
 
+/* What `PROGRAM WORD` prints on either stream, at most size - 1 bytes of it. Its exit status;
+ * TOOL_LAUNCH_NOT_STARTED, as a shell has it, if it cannot be started; 128 and more if a signal ended it. */
+enum { TOOL_LAUNCH_NOT_STARTED = 127 };
+int tool_launch_ask(const char *program, const char *word, char *text, size_t size);
+
 /* One line for a shell, cut at size - 1. */
 void tool_launch_words_text(const struct tool_launch_words *words, char *out, size_t size);
 

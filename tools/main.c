@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/commands.h"
+#include "tools/devices.h"
 #include "tools/names.h"
 
 enum { GOOD = 0, BAD_INPUT = 1, USAGE = 2, WORLD_FAILED = 3 };
@@ -107,7 +108,9 @@ static int run(const struct tool_command *command, int argc, char **argv)
     struct ring_error error = {""};
     struct tool_options options;
     tool_options_parse(command, argc, argv, &options);
-    enum ring_status status = command->run(&options, &error);
+    enum ring_status status = tool_devices_choose(&options, &error);
+    if (status == RING_OK)
+        status = command->run(&options, &error);
     free((void *)options.files);
     free(options.sets);
     fflush(stdout);

@@ -24,7 +24,7 @@ struct reading {
     struct ring_error *error;
     uint32_t n_ranks, n_steps;
     double first_s;
-    char *peak_rss, *baseline_rss; /* the lines' values; NULL: not there */
+    char *peak_rss, *baseline_rss, *device; /* the lines' values; NULL: not there */
 };
 
 /* All numbers of a line into repeats_s. */
@@ -80,6 +80,8 @@ static enum ring_status read_key(struct reading *reading, const char *key, const
         reading->peak_rss = strdup(text);
     else if (strcmp(key, "baseline_rss_bytes") == 0)
         reading->baseline_rss = strdup(text);
+    else if (strcmp(key, "device_bytes") == 0)
+        reading->device = strdup(text);
     else if (strcmp(key, "repeats_s") == 0)
         return read_repeats(reading, text);
     return RING_OK; /* a key of a newer ringlab-rank is no harm */
@@ -111,12 +113,14 @@ static enum ring_status read_head(struct reading *reading, FILE *file)
     return status;
 }
 
-/* What each rank's process had in memory at most, above what it had before it had its blocks. A timed run has
- * the blocks alone. */
+/* What each rank's process had in memory at most, above what it had before it had its blocks; where those lay
+ * on a device, what it had taken there. A timed run has the blocks alone. */
 static void take_memory(struct reading *reading, const struct ring_plan *plan)
 {
     struct tool_result *result = reading->result;
-    const char *peak = reading->peak_rss, *baseline = reading->baseline_rss;
+    const char *peak = reading->device != NULL ? reading->device : reading->peak_rss,
+               *baseline = reading->baseline_rss;
+    result->on_device = reading->device != NULL;
     bool timed = result->kernel != NULL && strcmp(result->kernel, "timed") == 0;
     for (uint32_t i = 0; i < result->n_ranks; i++) {
         struct tool_rank *rank = &result->ranks[i];
@@ -130,6 +134,8 @@ static void take_memory(struct reading *reading, const struct ring_plan *plan)
         uint64_t most = strtoull(peak, &peak_end, 10), before = strtoull(baseline, &baseline_end, 10);
         if (peak_end == peak || baseline_end == baseline)
             break;
+        if (result->on_device)
+            before = 0;
         rank->resident_bytes = most > before ? most - before : 0;
         peak = peak_end;
         baseline = baseline_end;
@@ -191,6 +197,7 @@ enum ring_status tool_measure_read(const struct tool_setup *setup, const char *p
     }
     free(reading.peak_rss);
     free(reading.baseline_rss);
+    free(reading.device);
     ring_trace_fini(&trace);
     return status;
 }
@@ -223,7 +230,9 @@ enum ring_status tool_measure_run(const struct tool_setup *setup, const struct t
         tool_result_note(result, "%" PRIu32 " ranks took turns on %" PRIu32 " processors",
                          setup->plan.n_ranks, tool_ranks_processors());
     if (status == RING_OK && options->mpi_args == NULL &&
-        config_cache_path(cached, sizeof cached, "this-machine.yaml", &ignored) == RING_OK &&
+        config_cache_path(cached, sizeof cached,
+                          result->on_device ? "this-machine-cuda.yaml" : "this-machine.yaml",
+                          &ignored) == RING_OK &&
         strcmp(cached, setup->scenario->cluster_path) != 0)
         tool_result_note(result, "the run was on this machine, whatever cluster the scenario names");
     return status;

@@ -35,6 +35,8 @@ enum key {
     KEY_IMPORT,
     KEY_ROUNDS,
     KEY_PROTECT,
+    KEY_REPEAT,
+    KEY_RANKS,
 };
 
 struct choice {
@@ -65,6 +67,10 @@ static const struct choice all_options[] = {
      {"dump", KEY_DUMP, "DIR", 0, "Write q, k, v, out and lse as NumPy .npy files into DIR", 0}},
     {TOOL_TAKES_VERIFY,
      {"max-rows", KEY_MAX_ROWS, "N", 0, "Check N query rows of each head and rank (default 64; 0: all)", 0}},
+    {TOOL_TAKES_VERIFY, {"repeat", KEY_REPEAT, "N", 0, "Run N times: every run must give the same bits", 0}},
+    {TOOL_TAKES_RANKS,
+     {"ranks", KEY_RANKS, "N", 0, "Ranks to measure with (default: one a processor, or one a CUDA device)",
+      0}},
     {TOOL_TAKES_PLACE,
      {"keep-devices", KEY_KEEP_DEVICES, NULL, 0, "Only reorder the devices that the scenario has", 0}},
     {TOOL_TAKES_PLACE,
@@ -142,21 +148,11 @@ static uint64_t whole_number(const char *name, const char *word, struct argp_sta
     return value;
 }
 
-static uint32_t seeds_of(const char *word, struct argp_state *state)
+static uint32_t number_to(const char *name, const char *word, uint32_t most, struct argp_state *state)
 {
-    enum { MOST_SEEDS = 100000 };
-    uint64_t n = whole_number("seeds", word, state);
-    if (n == 0 || n > MOST_SEEDS)
-        argp_error(state, "--seeds '%s': 1 to %d are wanted", word, MOST_SEEDS);
-    return (uint32_t)n;
-}
-
-static uint32_t rounds_of(const char *word, struct argp_state *state)
-{
-    enum { MOST_ROUNDS = 32 };
-    uint64_t n = whole_number("rounds", word, state);
-    if (n == 0 || n > MOST_ROUNDS)
-        argp_error(state, "--rounds '%s': 1 to %d are wanted", word, MOST_ROUNDS);
+    uint64_t n = whole_number(name, word, state);
+    if (n == 0 || n > most)
+        argp_error(state, "--%s '%s': 1 to %u are wanted", name, word, most);
     return (uint32_t)n;
 }
 
@@ -213,13 +209,19 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
         options->max_rows_given = true;
         return 0;
     case KEY_SEEDS:
-        options->n_seeds = seeds_of(word, state);
+        options->n_seeds = number_to("seeds", word, 100000, state);
         return 0;
     case KEY_ROUNDS:
-        options->n_rounds = rounds_of(word, state);
+        options->n_rounds = number_to("rounds", word, 32, state);
         return 0;
     case KEY_PROTECT:
         options->protect = true;
+        return 0;
+    case KEY_REPEAT:
+        options->n_repeats = number_to("repeat", word, 1000000, state);
+        return 0;
+    case KEY_RANKS:
+        options->n_ranks = number_to("ranks", word, 1024, state);
         return 0;
     case KEY_KEEP_DEVICES:
         options->keep_devices = true;

@@ -26,6 +26,7 @@ enum {
     TOOL_TAKES_SEEDS = 1 << 12,
     TOOL_TAKES_DEVICE = 1 << 14,
     TOOL_TAKES_VALIDATE = 1 << 13,
+    TOOL_TAKES_RANKS = 1 << 15,
 };
 
 struct tool_options {
@@ -40,7 +41,9 @@ struct tool_options {
     const char *device, *move; /* as ringlab-rank takes them; NULL: not given */
     uint64_t max_rows;         /* 0: all */
     bool max_rows_given;
-    uint32_t n_seeds; /* 0: not asked for */
+    uint32_t n_repeats; /* 0: not given */
+    uint32_t n_ranks;   /* to calibrate with; 0: not given */
+    uint32_t n_seeds;   /* 0: not asked for */
     bool json, steps;
     bool show;       /* only look: nothing is run, not even a calibration */
     unsigned effort; /* an index of model_effort_names */

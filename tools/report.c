@@ -118,8 +118,8 @@ static void print_resident(const struct tool_result *result, FILE *file)
             fullest = &result->ranks[i];
     if (fullest->resident_bytes == 0 || fullest->run_bytes == 0)
         return;
-    fprintf(file, "  %-14s %s    on the fullest rank, %.3f x the %s of its blocks and rows\n", "in memory",
-            SIZE((double)fullest->resident_bytes),
+    fprintf(file, "  %-14s %s    on the fullest rank, %.3f x the %s of its blocks and rows\n",
+            result->on_device ? "device memory" : "in memory", SIZE((double)fullest->resident_bytes),
             (double)fullest->resident_bytes / (double)fullest->run_bytes, SIZE((double)fullest->run_bytes));
 }
 

@@ -108,6 +108,7 @@ struct tool_result {
     double moving_s;   /* how long something moved over a hop, added up over hops; two at once count once */
     double drift;      /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
                           unknown */
+    bool on_device;    /* of a measured run: what its ranks hold in memory is memory of a CUDA device */
     double core_share; /* of a measured run: processor time over time, mean over ranks; 0: unknown */
     struct tool_verdict verdict;
     struct tool_blame blame;             /* of a predicted step */

@@ -28,8 +28,8 @@ enum ring_status tool_data_path(const char *file, char *out, size_t size, struct
     return RING_OK;
 }
 
-static enum ring_status find_file(const struct tool_options *options, char *out, size_t size,
-                                  struct ring_error *error)
+enum ring_status tool_setup_file(const struct tool_options *options, char *out, size_t size,
+                                 struct ring_error *error)
 {
     if (options->n_files == 0)
         return tool_data_path("scenarios/quickstart.yaml", out, size, error);
@@ -83,7 +83,7 @@ static enum ring_status open_setup(struct tool_setup *setup, const struct tool_o
 {
     struct config_overrides overrides = {options->sets, options->n_sets};
     memset(setup, 0, sizeof *setup);
-    enum ring_status status = find_file(options, setup->path, sizeof setup->path, error);
+    enum ring_status status = tool_setup_file(options, setup->path, sizeof setup->path, error);
     if (status == RING_OK)
         status = tool_cache_load(setup->path, &overrides, options, &setup->scenario, error);
     if (status == RING_OK)

@@ -27,6 +27,10 @@ enum ring_status tool_setup_open_run(struct tool_setup *setup, const struct tool
                                      struct ring_error *error);
 void tool_setup_close(struct tool_setup *setup);
 
+/* Path of the command line's scenario, or of the quickstart scenario. */
+enum ring_status tool_setup_file(const struct tool_options *options, char *out, size_t size,
+                                 struct ring_error *error);
+
 /* Path of a file that comes with the project: below $RINGLAB_DATA, else below the source tree. RING_IO if it
  * is not there, saying so. */
 enum ring_status tool_data_path(const char *file, char *out, size_t size, struct ring_error *error);

@@ -22,15 +22,26 @@ static enum ring_status verify_mpi(const struct tool_setup *setup, const struct 
                                    uint64_t max_rows, struct tool_verified *verified,
                                    struct ring_error *error)
 {
-    char path[4096], rows[32];
+    char path[4096], rows[32], repeats[16];
     snprintf(rows, sizeof rows, "%" PRIu64, max_rows);
-    const char *extra[] = {"--max-rows", rows, options->dump != NULL ? "--dump" : NULL, options->dump, NULL};
+    const char *extra[8] = {"--max-rows", rows};
+    size_t n_extra = 2;
+    if (options->dump != NULL) {
+        extra[n_extra++] = "--dump";
+        extra[n_extra++] = options->dump;
+    }
+    if (options->n_repeats > 0) {
+        snprintf(repeats, sizeof repeats, "%" PRIu32, options->n_repeats);
+        extra[n_extra++] = "--repeat";
+        extra[n_extra++] = repeats;
+    }
     struct tool_ranks ranks = {.task = "verify",
                                .scenario = setup->path,
                                .extra = extra,
                                .n_ranks = setup->plan.n_ranks,
-                               .timeout_s = tool_ranks_timeout(setup)};
-    tool_estimate_say(setup, options, true, 1);
+                               .timeout_s = tool_ranks_timeout(setup) +
+                                            options->n_repeats * setup->scenario->measure.timeout_s};
+    tool_estimate_say(setup, options, true, options->n_repeats > 0 ? options->n_repeats : 1);
     enum ring_status status = tool_ranks_run(&ranks, options, path, sizeof path, error);
     if (status != RING_OK)
         return status;
@@ -58,6 +69,8 @@ static enum ring_status verify_world(const struct tool_setup *setup, const struc
         status = model_faults_real(&setup->scenario->faults, setup->scenario->places.faults, error);
     if (status != RING_OK)
         return status;
+    if (!mpi && options->n_repeats > 1)
+        return ring_fail(error, RING_BAD_INPUT, "--repeat is for real runs: --world mpi is wanted");
     if (mpi)
         return verify_mpi(setup, options, max_rows, verified, error);
     return tool_verify_simulated(setup, max_rows, options->dump, verified, error);

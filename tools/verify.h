@@ -14,6 +14,7 @@ struct tool_verified {
     char world[16], kernel[64], detail[256];
     enum ring_dtype state; /* of the accumulators, out and lse */
     uint32_t n_ranks;
+    uint32_t n_repeats;                       /* runs that gave the same bits; 0: one alone */
     struct verify_report *reports;            /* [n_ranks] */
     struct verify_gradient_report *gradients; /* [n_ranks]; NULL: no backward pass */
 };

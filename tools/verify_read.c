@@ -44,6 +44,8 @@ static bool read_keys(FILE *file, struct tool_verified *verified)
             snprintf(verified->kernel, sizeof verified->kernel, "%.63s", line + 7);
         else if (strncmp(line, "transport ", 10) == 0)
             snprintf(verified->detail, sizeof verified->detail, "%.255s", line + 10);
+        else if (strncmp(line, "repeats ", 8) == 0)
+            verified->n_repeats = (uint32_t)strtoul(line + 8, NULL, 10);
         else if (sscanf(line, "state %63s", word) == 1)
             for (int i = 0; i < RING_N_DTYPES; i++)
                 if (strcmp(word, ring_dtype_names[i]) == 0)

@@ -192,6 +192,8 @@ enum ring_status tool_verify_print(const struct tool_setup *setup, const struct 
     if (print_gradients(verified, file) != RING_OK)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for the table");
     print_judgement(verified, &sum, file);
+    if (verified->n_repeats > 1)
+        fprintf(file, "  %" PRIu32 " runs gave the same bits on every rank\n", verified->n_repeats);
     return RING_OK;
 }
 
@@ -246,6 +248,8 @@ enum ring_status tool_verify_write(const struct tool_setup *setup, const struct 
                              "rows_checked", (json_int_t)sum.rows_checked, "ranks", ranks);
     if (root != NULL && verified->gradients != NULL)
         json_object_set_new(root, "bad_gradients", json_integer((json_int_t)gradients.n_bad));
+    if (root != NULL && verified->n_repeats > 1)
+        json_object_set_new(root, "equal_runs", json_integer((json_int_t)verified->n_repeats));
     bool good = root != NULL && json_dumpf(root, file, JSON_INDENT(1)) == 0;
     json_decref(root);
     fputc('\n', file);

@@ -21,6 +21,15 @@ struct exec_device_handle {
     unsigned char bytes[EXEC_DEVICE_HANDLE_BYTES];
 };
 
+/* What is worth writing down beside a figure measured on a device; 0: unknown. */
+struct exec_device_facts {
+    char name[EXEC_DEVICE_NAME_BYTES];
+    uint64_t memory_bytes;
+    int driver, runtime; /* versions of CUDA, as it counts them: 13000 is 13.0 */
+    int n_processors;    /* multiprocessors */
+    double clock_hz, memory_clock_hz;
+};
+
 /* The functions of cuda_block.h. */
 struct exec_device_kernels {
     bool (*supports)(enum ring_dtype dtype, uint32_t head_dim);
@@ -41,9 +50,14 @@ struct exec_device_runtime {
     /* Takes device number for this process; name has room for EXEC_DEVICE_NAME_BYTES. */
     enum ring_status (*open)(int number, char *name, struct ring_error *error);
 
+    /* Of the device that is open. */
+    enum ring_status (*facts)(struct exec_device_facts *facts, struct ring_error *error);
+
     /* Device memory, zeroed, aligned for any kernel; waits. */
     enum ring_status (*take)(uint64_t bytes, void **memory, struct ring_error *error);
     void (*give)(void *memory);
+    /* The most bytes of it that this process had at a time, as the device counts them: whole pages. */
+    uint64_t (*most_taken)(void);
     /* Host memory that copies may reach while the host does something else. */
     enum ring_status (*take_pinned)(uint64_t bytes, void **memory, struct ring_error *error);
     void (*give_pinned)(void *memory);

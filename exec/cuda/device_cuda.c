@@ -3,6 +3,7 @@
  * device.h over the CUDA runtime: one call each, and the runtime's own words where one fails. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "exec/cuda/device.h"
@@ -54,6 +55,68 @@ static enum ring_status open_device(int number, char *name, struct ring_error *e
     return status;
 }
 
+static enum ring_status facts(struct exec_device_facts *found, struct ring_error *error)
+{
+    struct cudaDeviceProp properties;
+    int number = 0, clock_khz = 0, memory_clock_khz = 0;
+    enum ring_status status = check(cudaGetDevice(&number), "asking for the device", error);
+
+    *found = (struct exec_device_facts){.memory_bytes = 0};
+    if (status == RING_OK)
+        status = check(cudaGetDeviceProperties(&properties, number), "asking what the device is", error);
+    if (status != RING_OK)
+        return status;
+    snprintf(found->name, sizeof found->name, "%.*s", EXEC_DEVICE_NAME_BYTES - 1, properties.name);
+    found->memory_bytes = properties.totalGlobalMem;
+    found->n_processors = properties.multiProcessorCount;
+    cudaDriverGetVersion(&found->driver); /* what is not said stays 0 */
+    cudaRuntimeGetVersion(&found->runtime);
+    cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, number);
+    cudaDeviceGetAttribute(&memory_clock_khz, cudaDevAttrMemoryClockRate, number);
+    cudaGetLastError();
+    found->clock_hz = 1e3 * clock_khz;
+    found->memory_clock_hz = 1e3 * memory_clock_khz;
+    return RING_OK;
+}
+
+/* Pieces that were taken, for the sum. */
+static struct piece {
+    void *memory;
+    uint64_t bytes;
+    struct piece *next;
+} * pieces;
+static uint64_t taken_bytes, most_taken_bytes;
+
+static void note_taken(void *memory, uint64_t bytes)
+{
+    struct piece *piece = malloc(sizeof *piece);
+
+    if (!piece)
+        return; /* a figure is missing then, and nothing else */
+    *piece = (struct piece){memory, bytes, pieces};
+    pieces = piece;
+    taken_bytes += bytes;
+    if (taken_bytes > most_taken_bytes)
+        most_taken_bytes = taken_bytes;
+}
+
+static void note_given(void *memory)
+{
+    for (struct piece **link = &pieces; *link; link = &(*link)->next)
+        if ((*link)->memory == memory) {
+            struct piece *piece = *link;
+            *link = piece->next;
+            taken_bytes -= piece->bytes;
+            free(piece);
+            return;
+        }
+}
+
+static uint64_t most_taken(void)
+{
+    return most_taken_bytes;
+}
+
 /* Whole pages of the device, so that to share a piece with another process shows it nothing else. */
 static enum ring_status take(uint64_t bytes, void **memory, struct ring_error *error)
 {
@@ -61,6 +124,8 @@ static enum ring_status take(uint64_t bytes, void **memory, struct ring_error *e
     uint64_t rounded = bytes / page_bytes * page_bytes + page_bytes;
     enum ring_status status = check(cudaMalloc(memory, (size_t)rounded), "taking device memory", error);
 
+    if (status == RING_OK)
+        note_taken(*memory, rounded);
     if (status == RING_OK)
         status = check(cudaMemset(*memory, 0, (size_t)bytes), "clearing device memory", error);
     if (status == RING_OK)
@@ -70,6 +135,7 @@ static enum ring_status take(uint64_t bytes, void **memory, struct ring_error *e
 
 static void give(void *memory)
 {
+    note_given(memory);
     cudaFree(memory);
 }
 
@@ -184,8 +250,10 @@ const struct exec_device_runtime *exec_device_runtime(void)
     static const struct exec_device_runtime cuda = {
         .count = count,
         .open = open_device,
+        .facts = facts,
         .take = take,
         .give = give,
+        .most_taken = most_taken,
         .take_pinned = take_pinned,
         .give_pinned = give_pinned,
         .open_stream = open_stream,

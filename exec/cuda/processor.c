@@ -211,6 +211,13 @@ static enum ring_status results(struct exec_session *session, void *out, void *l
     return status;
 }
 
+static uint64_t device_bytes(const struct exec_session *session)
+{
+    const struct gpu *gpu = session->device;
+
+    return gpu->runtime->most_taken();
+}
+
 static void describe(const struct exec_session *session, char *out, size_t size)
 {
     const struct gpu *gpu = session->device;
@@ -232,5 +239,6 @@ const struct exec_processor exec_processor_cuda = {
     .close_mover = close_mover,
     .reset = reset,
     .results = results,
+    .device_bytes = device_bytes,
     .describe = describe,
 };

@@ -14,10 +14,12 @@ struct device_stream_counts device_stream_counted;
 
 /* Stands a page before what is handed out. */
 struct piece {
-    uint64_t bytes;
+    uint64_t bytes, asked_bytes;
     int file;
 };
 enum { PAGE = 4096 };
+
+static uint64_t taken_bytes, most_taken_bytes; /* of what was asked for */
 
 static void *map(int file, uint64_t bytes)
 {
@@ -33,14 +35,22 @@ enum ring_status device_stream_take(uint64_t bytes, void **memory, struct ring_e
     *memory = file >= 0 && ftruncate(file, (off_t)all) == 0 ? map(file, all) : NULL;
     if (!*memory)
         return ring_fail(error, RING_NO_MEMORY, "test device: out of memory");
-    *(struct piece *)((char *)*memory - PAGE) = (struct piece){all, file};
+    *(struct piece *)((char *)*memory - PAGE) = (struct piece){all, bytes, file};
     device_stream_counted.pieces++;
+    taken_bytes += bytes;
+    most_taken_bytes = taken_bytes > most_taken_bytes ? taken_bytes : most_taken_bytes;
     return RING_OK;
+}
+
+uint64_t device_stream_most_taken(void)
+{
+    return most_taken_bytes;
 }
 
 void device_stream_give(void *memory)
 {
     struct piece piece = *(struct piece *)((char *)memory - PAGE);
+    taken_bytes -= piece.asked_bytes;
     munmap((char *)memory - PAGE, piece.bytes);
     close(piece.file);
     device_stream_counted.pieces--;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device-ranks conformance|sessions: the host side of exec/cuda over MPI, on the device of device_stream.h.
- * Started by tests/mpi's launcher, or without it as one rank. */
+ * device-ranks conformance|sessions|calibration: the host side of exec/cuda over MPI, on the devices of
+ * device_stream.h and device_priced.h. Started by tests/mpi's launcher, or without it as one rank. */
 #include "tests/cuda/ranks.h"
 
 #include <stdarg.h>
@@ -54,7 +54,7 @@ const char *__asan_default_options(void)
 
 int main(int argc, char **argv)
 {
-    struct ring_error error = {"conformance or sessions?"};
+    struct ring_error error = {"conformance, sessions or calibration?"};
     struct exec_bound bound = {.timeout_s = 60, .crowded = true};
     enum ring_status status = RING_BAD_INPUT;
     int rank = 0;
@@ -66,6 +66,8 @@ int main(int argc, char **argv)
         status = device_ranks_conformance(&error);
     if (argc > 1 && strcmp(argv[1], "sessions") == 0)
         status = device_ranks_sessions(&error);
+    if (argc > 1 && strcmp(argv[1], "calibration") == 0)
+        status = device_ranks_calibration(&error);
     if (status == RING_OK)
         status = exec_agree(MPI_COMM_WORLD, &bound, check_counts(&error), &error);
     if (status == RING_OK) {

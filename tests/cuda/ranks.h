@@ -12,5 +12,6 @@ void device_ranks_report(const char *format, ...) __attribute__((format(printf, 
 /* Each is collective over MPI_COMM_WORLD. RING_OK, or one line. */
 enum ring_status device_ranks_conformance(struct ring_error *error);
 enum ring_status device_ranks_sessions(struct ring_error *error);
+enum ring_status device_ranks_calibration(struct ring_error *error);
 
 #endif

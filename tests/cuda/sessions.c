@@ -77,6 +77,19 @@ static enum ring_status check(struct exec_session *session, struct outcome *outc
     return status;
 }
 
+/* At least what the plan's slots and the rank's rows need was taken. */
+static enum ring_status check_memory(const struct exec_session *session, struct ring_error *error)
+{
+    uint64_t taken = session->processor->device_bytes(session), needed = 0;
+
+    for (uint32_t slot = 0; slot < session->memory.n_slots; slot++)
+        needed += session->memory.slots[slot].bytes;
+    if (taken > needed)
+        return RING_OK;
+    return ring_fail(error, RING_WORLD, "%" PRIu64 " bytes were taken, and slots alone are %" PRIu64, taken,
+                     needed);
+}
+
 /* A reader of a result is told the device and how blocks moved. */
 static enum ring_status check_description(const struct exec_session *session, enum exec_move move,
                                           struct ring_error *error)
@@ -118,6 +131,8 @@ static enum ring_status run(const char *const *sets, size_t n_sets, enum exec_mo
         status = check(&session, outcome, error);
     if (status == RING_OK)
         status = check_description(&session, move, error);
+    if (status == RING_OK)
+        status = check_memory(&session, error);
     status = exec_agree(session.comm, &session.bound, status, error);
     if (status == RING_OK)
         exec_session_close(&session);

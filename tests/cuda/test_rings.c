@@ -2,7 +2,7 @@
  *
  * Whole rings on the CUDA kernels, forward and backward, against attention in one shot in fp64. Inputs of 16
  * bits are rounded again inside (probabilities, ds), which is nearly all of the error: held to
- * 2e-3 in relative Frobenius norm, whatever the number of blocks. */
+ * 2e-3 in relative Frobenius norm from head_dim 64 on, whatever the number of blocks. */
 #include <math.h>
 #include <stdio.h>
 
@@ -12,6 +12,9 @@
 
 static const struct data_spec noise = {.kind = DATA_RANDOM, .seed = 41};
 static const double BOUND_16_BITS = 2e-3;
+
+/* For head_dim below 64: short rows average their roundings less, and the error of their norm scatters. */
+static const double BOUND_SHORT_ROWS = 2.5e-3;
 
 /* Runs and verifies a ring. */
 static struct device_ring_errors errors_of(const struct ring_plan_spec *spec)
@@ -31,11 +34,12 @@ static struct device_ring_errors errors_of(const struct ring_plan_spec *spec)
 static void must_be_exact_enough(const struct ring_plan_spec *spec)
 {
     struct device_ring_errors errors = errors_of(spec);
-    double worst = device_ring_worst(&errors);
+    double worst = device_ring_worst(&errors),
+           bound = spec->problem.head_dim < 64 ? BOUND_SHORT_ROWS : BOUND_16_BITS;
     if (spec->problem.dtype == RING_FP32)
         assert_int_equal(errors.n_bad, 0);
     else
-        assert_true(worst > 0.0 && worst <= BOUND_16_BITS);
+        assert_true(worst > 0.0 && worst <= bound);
 }
 
 static void the_error_in_bf16_is_flat_in_the_number_of_blocks(void **state)

@@ -8,25 +8,12 @@
 #include <string.h>
 
 #include "tests/support/cmocka_all.h"
+#include "tests/support/ring_spec.h"
 
 struct ring_plan_spec ring_turn_spec(uint32_t n_ranks, uint64_t tokens, uint32_t heads, uint32_t kv_heads,
                                      uint32_t head_dim, enum ring_dtype dtype)
 {
-    return (struct ring_plan_spec){
-        .strategy = "ring",
-        .problem = {.tokens = tokens,
-                    .batch = 1,
-                    .heads = heads,
-                    .kv_heads = kv_heads,
-                    .head_dim = head_dim,
-                    .dtype = dtype,
-                    .mask = RING_MASK_CAUSAL},
-        .layout = RING_LAYOUT_ZIGZAG,
-        .pass = RING_PASS_BOTH,
-        .n_ranks = n_ranks,
-        .n_buffers = RING_MIN_BUFFERS,
-        .gradient_dtype = RING_FP32,
-    };
+    return usual_ring(n_ranks, tokens, heads, kv_heads, head_dim, dtype);
 }
 
 static void *take(size_t bytes)

@@ -16,7 +16,7 @@ function fail(text) { print $1 ":" $2 ": " text }
 function part_of(path) {
     if (path ~ /^exec\/kernels\//) return "kernels"
     if (path ~ /^exec\/cuda\/kernels\//) return "exec/cuda/kernels"
-    if (path ~ /^exec\/cuda\//) return "exec/cuda"
+    if (path ~ /^(exec\/cuda\/|tools\/bench\/cuda)/) return "exec/cuda" # that bench measures its kernels
     sub(/\/.*/, "", path)
     return path
 }

@@ -4,31 +4,22 @@
 #include "exec/cuda/kernels/backward.cuh"
 #include "exec/cuda/kernels/host.cuh"
 
-template <class T, int D, int M, int KEYS>
-static enum ring_status run(uint32_t batch, const struct block_view &view, void *stream,
-                            struct ring_error *error)
-{
-    typedef backward_queries_shape<D, M, KEYS> shape;
-    return launch(backward_queries_kernel<T, D, M, KEYS>, "backward block, dQ",
-                  grid_of(view.q_at.tokens, shape::QUERIES, 1, view.heads, batch), TILE_THREADS, shape::BYTES,
-                  stream, error, view);
-}
-
-template <class T>
-static enum ring_status choose(uint32_t batch, const struct block_view &view, void *stream,
-                               struct ring_error *error)
-{
-    if (view.head_dim <= 64)
-        return run<T, 64, 2, 32>(batch, view, stream, error);
-    if (view.head_dim <= 128)
-        return run<T, 128, 1, 64>(batch, view, stream, error);
-    return run<T, 256, 1, 32>(batch, view, stream, error);
-}
+struct backward_queries_family {
+    template <class T, int D>
+    static enum ring_status run(uint32_t batch, const struct block_view &view, void *stream,
+                                struct ring_error *error)
+    {
+        constexpr int M = D <= 64 ? 2 : 1, KEYS = D == 128 ? 64 : 32;
+        typedef backward_queries_shape<D, M, KEYS> shape;
+        return launch(backward_queries_kernel<T, D, M, KEYS>, "backward block, dQ",
+                      grid_of(view.q_at.tokens, shape::QUERIES, 1, view.heads, batch), TILE_THREADS,
+                      shape::BYTES, stream, error, view);
+    }
+};
 
 enum ring_status cuda_launch_backward_queries(enum ring_dtype dtype, uint32_t batch,
                                               const struct block_view &view, void *stream,
                                               struct ring_error *error)
 {
-    return dtype == RING_BF16 ? choose<bf16>(batch, view, stream, error)
-                              : choose<fp16>(batch, view, stream, error);
+    return run_family<backward_queries_family>(dtype, batch, view, stream, error);
 }
