@@ -26,7 +26,7 @@ enum {
     TOOL_TAKES_SEEDS = 1 << 12,
     TOOL_TAKES_DEVICE = 1 << 14,
     TOOL_TAKES_VALIDATE = 1 << 13,
-    TOOL_TAKES_RANKS = 1 << 15,
+    TOOL_TAKES_RANKS = 1 << 16,
 };
 
 struct tool_options {
