@@ -40,8 +40,8 @@ void verify_gradient(const struct ring_plan *plan, uint32_t rank, struct oracle_
                      enum ring_dtype state, const void *d_q, const void *gradient, uint64_t max_rows,
                      struct verify_gradient_report *report);
 
-/* Likewise after a forward kernel that rounds weights (struct block_kernel): delta comes from its output, and
- * each bound is weight_u more. */
+/* Likewise for kernels that round weights, p and ds (struct block_kernel, struct block_gradient_kernel): each
+ * bound is weight_u more. */
 void verify_gradient_rough(const struct ring_plan *plan, uint32_t rank, struct oracle_gradient *oracle,
                            enum ring_dtype state, const void *d_q, const void *gradient, double weight_u,
                            uint64_t max_rows, struct verify_gradient_report *report);
