@@ -27,8 +27,8 @@ struct config_measure {
 
 /* Where values stand of which only a run can say whether it takes them: "FILE:LINE:COLUMN" or "--set KEY". */
 struct config_places {
-    const char *dtype, *kernel; /* or their sections, or the file, where they are not given */
-    const char *const *faults;  /* [faults.n] */
+    const char *dtype, *kernel, *threads; /* or their sections, or the file, where they are not given */
+    const char *const *faults;            /* [faults.n] */
 };
 
 struct config_scenario {

@@ -164,3 +164,23 @@ void config_seek_order(struct config_reader *reader, const struct config_node *r
                        error.text);
     scenario->placement = devices;
 }
+
+/* A cluster of processor cores has so many; what other devices compute with is their own affair. */
+void config_check_threads(struct config_reader *reader, const struct config_node *root,
+                          const struct config_scenario *scenario)
+{
+    const struct model_topology *topology = scenario->topology;
+    uint64_t n_cores = 0, threads = scenario->compute.threads;
+
+    for (size_t i = 0; i < topology->n_devices; i++) {
+        const struct model_device *device = topology->vertices[topology->devices[i]].device;
+        if (device->cores == 0)
+            return;
+        n_cores += device->cores;
+    }
+    if (threads > 1 && threads * scenario->plan.n_ranks > n_cores)
+        config_fail(reader, config_place(root, root, "threads"),
+                    "threads: found %" PRIu64 " for each of %" PRIu32 " ranks, accepted: %" PRIu64
+                    " together, as many as the cluster has cores",
+                    threads, scenario->plan.n_ranks, n_cores);
+}

@@ -14,6 +14,7 @@
 struct draft {
     const char *name;
     enum model_progress progress;
+    uint32_t threads;
     const struct config_node *problem, *ring, *cluster, *compute, *data, *measure, *faults;
     uint64_t fault_seed;
 };
@@ -33,6 +34,11 @@ static const struct config_field scenario_fields[] = {
      .offset = offsetof(struct draft, progress),
      .words = model_progress_names,
      .n_words = MODEL_N_PROGRESS},
+    {.key = "threads",
+     .kind = CONFIG_COUNT32,
+     .offset = offsetof(struct draft, threads),
+     .least = 1,
+     .most = 1 << 12},
     {.key = "faults", .kind = CONFIG_NODE, .offset = offsetof(struct draft, faults)},
     {.key = "fault_seed",
      .kind = CONFIG_COUNT64,
@@ -256,6 +262,7 @@ static void keep_places(struct config_reader *reader, const struct config_node *
     const char **faults = config_keep(reader, n + 1, sizeof *faults);
 
     scenario->places.dtype = config_place_text(reader, config_place(root, draft->problem, "dtype"));
+    scenario->places.threads = config_place_text(reader, config_place(root, root, "threads"));
     scenario->places.kernel = config_place_text(reader, config_place(root, draft->measure, "kernel"));
     for (size_t i = 0; i < n && config_ok(reader); i++)
         faults[i] = config_place_text(reader, &draft->faults->items[i]->mark);
@@ -265,7 +272,7 @@ static void keep_places(struct config_reader *reader, const struct config_node *
 struct config_scenario *config_read_scenario(struct config_reader *reader, const struct config_node *root,
                                              const char *path)
 {
-    struct draft draft = {.progress = MODEL_PROGRESS_POLL, .fault_seed = 1};
+    struct draft draft = {.progress = MODEL_PROGRESS_POLL, .threads = 1, .fault_seed = 1};
     struct config_scenario *scenario = config_keep(reader, 1, sizeof *scenario);
 
     check_kind(reader, root);
@@ -281,9 +288,12 @@ struct config_scenario *config_read_scenario(struct config_reader *reader, const
     read_section(reader, draft.data, &config_data_section, &scenario->data);
     read_section(reader, draft.measure, &config_measure_section, &scenario->measure);
     read_compute(reader, draft.compute, &scenario->compute);
+    scenario->compute.threads = draft.threads;
     read_problem(reader, root, &draft, &scenario->plan.problem);
     read_cluster(reader, draft.cluster, scenario);
     read_ring(reader, root, &draft, scenario);
+    if (config_ok(reader))
+        config_check_threads(reader, root, scenario);
     scenario->faults.seed = draft.fault_seed;
     config_read_faults(reader, draft.faults, scenario->topology, &scenario->faults);
     config_seek_order(reader, draft.ring, scenario);

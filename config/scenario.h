@@ -63,4 +63,8 @@ void config_place_ranks(struct config_reader *reader, const struct config_node *
 void config_seek_order(struct config_reader *reader, const struct config_node *ring,
                        struct config_scenario *scenario);
 
+/* threads: not more than the cluster's cores, where it says how many it has. */
+void config_check_threads(struct config_reader *reader, const struct config_node *root,
+                          const struct config_scenario *scenario);
+
 #endif

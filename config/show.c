@@ -128,6 +128,7 @@ void config_scenario_show(const struct config_scenario *scenario, FILE *file)
         fputs("compute: model\n", file);
     }
     fprintf(file, "progress: %s\n", model_progress_names[scenario->progress]);
+    fprintf(file, "threads: %" PRIu32 "\n", scenario->compute.threads);
     config_show_faults(&scenario->faults, file);
     write_section(file, &config_data_section, &scenario->data);
     write_section(file, &config_measure_section, &scenario->measure);

@@ -76,12 +76,25 @@ struct ring_transport {
 
 /* How a world that carries real data does a task's arithmetic: supplied by whoever owns the data, so that the
  * same kernel serves every world. A task is cut into pieces that are run once each, in order, so that a world
- * can look after its messages in between. context is the owner's. */
+ * can look after its messages in between. context is the owner's.
+ *
+ * Where n_hands > 1, so many threads of a world may also share a task: after share each of them, numbered
+ * from 0, calls lend until nothing is left for it, in place of the two calls above. The result is the same,
+ * bit for bit, however many hands come. */
+enum ring_lent {
+    RING_LENT_WORK,    /* a piece was done */
+    RING_LENT_WAITING, /* the next piece waits for another hand's: come again */
+    RING_LENT_ALL,     /* nothing is left to be taken up; other hands may still be at work */
+};
 struct ring_compute {
     uint32_t (*n_pieces)(void *context, const struct ring_task *task);
     enum ring_status (*run_piece)(void *context, const struct ring_task *task, uint32_t piece,
                                   struct ring_error *error);
     void *context;
+    uint32_t n_hands;
+    void (*share)(void *context, const struct ring_task *task);
+    enum ring_status (*lend)(void *context, const struct ring_task *task, uint32_t hand, enum ring_lent *lent,
+                             struct ring_error *error);
 };
 
 #endif

@@ -93,7 +93,7 @@ static void write_device(const struct exec_calibration *c, const char *source, F
     double memory_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 
     write_head(c, "A core of this machine", file);
-    fprintf(file, "device:\n  name: this-machine-core\n  source: \"%s\"\n", source);
+    fprintf(file, "device:\n  name: this-machine-core\n  cores: 1\n  source: \"%s\"\n", source);
     fprintf(file, "  memory: %.0f B\n  memory_bandwidth: %.4g GB/s\n", memory_bytes / c->n_ranks,
             1e-9 * c->copy_bytes_per_s);
     fprintf(file, "  step_overhead: %.4g us\n  merge: 0 B # folded in by the kernel\n", 1e6 * c->step_s);

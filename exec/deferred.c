@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "exec/helper.h"
+
 /* Ten looks at each transfer: a copy or a wire moves some 10 GB/s. Never more often than a look is worth,
  * never so seldom that a handshake waits long. */
 #define POLLS_PER_TRANSFER   10
@@ -14,8 +16,7 @@
 #define MIN_POLL_S           100e-6
 #define MAX_POLL_S           1e-3
 
-/* Seconds between looks while computing; infinite if there is nothing to look after. */
-static double poll_interval_s(const struct exec_transport *t)
+double exec_transport_look_interval_s(const struct exec_transport *t)
 {
     uint64_t largest = 0;
     bool any = false;
@@ -27,10 +28,16 @@ static double poll_interval_s(const struct exec_transport *t)
         if (flight->message.bytes > largest)
             largest = flight->message.bytes;
     }
-    if (!any || t->spec.progress == MODEL_PROGRESS_NONE)
+    if (!any)
         return INFINITY;
     double transfer_s = (double)largest / EXPECTED_BYTES_PER_S;
     return fmin(fmax(transfer_s / POLLS_PER_TRANSFER, MIN_POLL_S), MAX_POLL_S);
+}
+
+/* Seconds between looks while computing; infinite if somebody else looks, or nobody. */
+static double poll_interval_s(const struct exec_transport *t)
+{
+    return t->spec.progress == MODEL_PROGRESS_POLL ? exec_transport_look_interval_s(t) : INFINITY;
 }
 
 /* A computation that looks up from its work now and then. */
@@ -48,6 +55,8 @@ static enum ring_status stopped(struct exec_transport *t, uint32_t step)
     char list[512] = "", what[128];
     size_t n = 0;
 
+    if (t->helper) /* the list is this thread's again */
+        exec_helper_end(t->helper, NULL);
     for (const struct exec_flight *flight = t->hangar.messages.first; flight && n < sizeof list - sizeof what;
          flight = flight->next) {
         if (flight->done)
@@ -111,6 +120,44 @@ static enum ring_status compute_pieces(struct exec_transport *t, const struct ex
     return status;
 }
 
+/* What the rank's threads share while they do a task. */
+struct joint_work {
+    struct exec_transport *t;
+    const struct exec_flight *flight;
+    struct watch *watch;
+    enum ring_status looked; /* of the rank's own thread */
+};
+
+static bool look_between(void *context)
+{
+    struct joint_work *work = context;
+
+    work->looked = look_up(work->t, work->watch);
+    return work->looked == RING_OK;
+}
+
+static double extra_s(void *context, double begun_s)
+{
+    const struct joint_work *work = context;
+
+    return (hardship_factor(work->t, work->flight) - 1) * (exec_clock_s() - begun_s);
+}
+
+/* The kernel, by several threads. */
+static enum ring_status compute_together(struct exec_transport *t, const struct exec_flight *flight,
+                                         struct watch *watch)
+{
+    struct joint_work work = {t, flight, watch, RING_OK};
+    const struct exec_crew_duty duty = {look_between, extra_s, &work};
+    struct ring_error error;
+
+    enum ring_status status =
+        exec_crew_compute(t->spec.compute.kernel, &flight->task, &duty, &t->crew_time, &error);
+    if (work.looked == RING_OK && status != RING_OK)
+        t->base.error = error;
+    return work.looked == RING_OK ? status : work.looked;
+}
+
 /* A block of fixed length on a core that is busy: looking up costs the computation its time. */
 static enum ring_status compute_spinning(struct exec_transport *t, struct watch *watch)
 {
@@ -157,14 +204,26 @@ static enum ring_status run_compute(struct exec_transport *t, struct exec_flight
                           .step = flight->task.step,
                           .block_s = fixed_s(compute, flight->task.job) * hardship_factor(t, flight)};
 
+    bool helped = t->helper && (watch.block_s > 0 || compute->kernel);
+    if (helped && !isinf(exec_transport_look_interval_s(t)))
+        exec_helper_begin(t->helper, watch.block_s > 0 && compute->core_free);
     if (watch.block_s > 0 && compute->core_free)
         status = compute_napping(t, &watch);
     else if (watch.block_s > 0)
         status = compute_spinning(t, &watch);
+    else if (compute->kernel && compute->kernel->n_hands > 1)
+        status = compute_together(t, flight, &watch);
     else if (compute->kernel)
         status = compute_pieces(t, flight, &watch);
     flight->begun_s = begun_s;
     flight->ended_s = exec_transport_now(t) - watch.polling_s;
+    if (helped) {
+        struct ring_error error;
+        enum ring_status met = exec_helper_end(t->helper, &error);
+        if (status == RING_OK && met != RING_OK)
+            t->base.error = error;
+        status = status == RING_OK ? met : status;
+    }
     if (watch.block_s > 0)
         flight->ended_s = begun_s + watch.block_s;
     flight->done = status == RING_OK;

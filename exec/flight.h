@@ -22,7 +22,8 @@ struct exec_flight {
     int n_requests;
     MPI_Request inline_requests[EXEC_INLINE_CHUNKS];
     bool done;
-    bool held; /* a send that is not to begin before due_s */
+    bool looked_at; /* since its post */
+    bool held;      /* a send that is not to begin before due_s */
     double due_s;
     struct ring_buffer buffer; /* of a send or receive */
     void *work;                /* a worker's own */

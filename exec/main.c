@@ -337,7 +337,7 @@ int main(int argc, char **argv)
     exec_clock_sharpen();
     alarm(MPI_EDGE_TIMEOUT_S);
     int provided = 0;
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
         fprintf(stderr, "ringlab-rank: MPI does not start\n");
         return EXIT_WORLD;
     }

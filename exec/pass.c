@@ -86,6 +86,7 @@ enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trac
     session->failed_alone = status != RING_OK;
     if (status == RING_OK)
         status = exec_start_together(session, &start_s, error);
+    struct exec_crew_time before = exec_transport_crew_time(session->transport);
     double cpu_s = exec_clock_cpu_s();
     session->hardship.start_s = start_s;
     if (status == RING_OK)
@@ -93,7 +94,9 @@ enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trac
     session->hardship.start_s = (double)NAN;
     cpu_s = exec_clock_cpu_s() - cpu_s;
     double end_s = inner->ops->now(inner);
+    struct exec_crew_time crew = exec_transport_crew_time(session->transport);
+    double share = (cpu_s + crew.cpu_s - before.cpu_s) / (end_s - start_s + crew.wall_s - before.wall_s);
     if (time)
-        *time = (struct exec_pass_time){start_s, end_s, cpu_s / (end_s - start_s)};
+        *time = (struct exec_pass_time){start_s, end_s, share};
     return status;
 }

@@ -3,6 +3,7 @@
  * The CPU of this process, its memory, and the kernels of exec/kernels/. See processor.h. */
 #include <inttypes.h>
 
+#include "exec/crew.h"
 #include "exec/memory.h"
 #include "exec/processor.h"
 
@@ -66,9 +67,11 @@ static enum ring_status open_data(struct exec_session *session, struct ring_erro
     const struct ring_problem *problem = &session->plan.problem;
     const struct config_places *places = &session->scenario->places;
 
-    enum ring_status chosen =
-        block_kernel_choose(session->scenario->measure.kernel, problem->dtype, problem->head_dim,
-                            places->dtype, places->kernel, &session->kernel, error);
+    uint32_t threads = session->scenario->compute.threads;
+    enum ring_status chosen = exec_crew_check(threads, places->threads, error);
+    if (chosen == RING_OK)
+        chosen = block_kernel_choose(session->scenario->measure.kernel, problem->dtype, problem->head_dim,
+                                     places->dtype, places->kernel, &session->kernel, error);
     if (chosen != RING_OK)
         return chosen;
     uint64_t q_bytes = (uint64_t)problem->batch * problem->heads * session->shard.tokens * problem->head_dim *
@@ -86,6 +89,8 @@ static enum ring_status open_data(struct exec_session *session, struct ring_erro
                                              session->kernel, session->q, false, error);
     if (status == RING_OK && session->plan.pass != RING_PASS_FORWARD)
         status = open_backward(session, q_bytes, error);
+    if (status == RING_OK && threads > 1)
+        status = attention_open_hands(session->attention, threads, error);
     if (status == RING_OK) {
         session->compute = attention_compute(session->attention);
         session->computing = (struct exec_compute){.kernel = &session->compute};

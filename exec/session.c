@@ -66,6 +66,12 @@ static enum ring_status open_slots(struct exec_session *session, struct ring_err
     return status;
 }
 
+/* That each rank computes with. */
+static int threads_of(const struct exec_session *session)
+{
+    return (int)session->scenario->compute.threads;
+}
+
 static enum ring_status open_transport(struct exec_session *session, const struct exec_session_spec *spec,
                                        struct ring_error *error)
 {
@@ -77,6 +83,7 @@ static enum ring_status open_transport(struct exec_session *session, const struc
         .bound = session->bound,
         .clock_offset_s = session->clock.offset_s,
         .fault = spec->fault,
+        .spare_core = session->clock.ranks_here * (threads_of(session) + 1) <= session->clock.cores_here,
         .hardship = &session->hardship,
     };
     return exec_transport_open(&session->transport, &transport, error);
@@ -144,7 +151,7 @@ enum ring_status exec_session_open(struct exec_session *session, const struct ex
     if (status == RING_OK) {
         session->bound.timeout_s = session->scenario->measure.timeout_s;
         status = exec_clock_agree(session->comm, &session->bound, &session->clock, error);
-        session->bound.crowded = session->clock.ranks_here > session->clock.cores_here;
+        session->bound.crowded = session->clock.ranks_here * threads_of(session) > session->clock.cores_here;
         session->pass_bound = session->bound;
         session->pass_bound.timeout_s *= session->plan.n_steps + 1.0;
     }

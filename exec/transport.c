@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "exec/helper.h"
+
 /* No core copies faster: a call that was quicker than this did not copy the message. */
 #define FASTEST_COPY_BYTES_PER_S 50e9
 
@@ -52,24 +54,33 @@ static void date_receive(struct exec_transport *t, struct exec_flight *flight, s
     t->copy_cpu_s += call.cpu_s;
 }
 
-static enum ring_status start_message(struct exec_transport *t, struct exec_flight *flight)
+static enum ring_status start_message(struct exec_transport *t, struct exec_flight *flight,
+                                      struct ring_error *error)
 {
     const struct exec_worker *mover = t->spec.mover;
 
-    return mover ? mover->start(mover->context, flight, &t->base.error)
-                 : exec_flight_start(flight, flight->buffer, t->comm, t->rank, &t->base.error);
+    return mover ? mover->start(mover->context, flight, error)
+                 : exec_flight_start(flight, flight->buffer, t->comm, t->rank, error);
 }
 
-static enum ring_status test_message(struct exec_transport *t, struct exec_flight *flight)
+static enum ring_status test_message(struct exec_transport *t, struct exec_flight *flight,
+                                     struct ring_error *error)
 {
     const struct exec_worker *mover = t->spec.mover;
 
-    return mover ? mover->test(mover->context, flight, &t->base.error)
-                 : exec_flight_test(flight, t->rank, &t->base.error);
+    return mover ? mover->test(mover->context, flight, error) : exec_flight_test(flight, t->rank, error);
+}
+
+/* Where nobody looks after messages during computation, none moves before the first look after it. */
+static void date_first_look(const struct exec_transport *t, struct exec_flight *flight, double at_s)
+{
+    if (!flight->looked_at && !t->spec.mover && t->spec.progress == MODEL_PROGRESS_NONE)
+        flight->begun_s = at_s;
+    flight->looked_at = true;
 }
 
 /* A message that was held back goes when its time has come. */
-static enum ring_status let_go(struct exec_transport *t, struct exec_flight *flight)
+static enum ring_status let_go(struct exec_transport *t, struct exec_flight *flight, struct ring_error *error)
 {
     double now_s = exec_transport_now(t);
 
@@ -77,23 +88,24 @@ static enum ring_status let_go(struct exec_transport *t, struct exec_flight *fli
         return RING_OK;
     flight->held = false;
     flight->begun_s = now_s;
-    return start_message(t, flight);
+    return start_message(t, flight, error);
 }
 
-static enum ring_status look_at_messages(struct exec_transport *t)
+enum ring_status exec_transport_look_at_messages(struct exec_transport *t, struct ring_error *error)
 {
     for (struct exec_flight *flight = t->hangar.messages.first; flight; flight = flight->next) {
         if (flight->done)
             continue;
         if (flight->held) {
-            enum ring_status status = let_go(t, flight);
+            enum ring_status status = let_go(t, flight, error);
             if (status != RING_OK)
                 return status;
         }
         if (flight->held)
             continue;
         struct exec_call call = begin_call(t);
-        enum ring_status status = test_message(t, flight);
+        date_first_look(t, flight, call.begin_s);
+        enum ring_status status = test_message(t, flight, error);
         if (status != RING_OK)
             return status;
         end_call(t, &call);
@@ -108,7 +120,7 @@ static enum ring_status look_at_messages(struct exec_transport *t)
 
 enum ring_status exec_transport_look(struct exec_transport *t)
 {
-    enum ring_status status = look_at_messages(t);
+    enum ring_status status = exec_transport_look_at_messages(t, &t->base.error);
 
     return status == RING_OK ? exec_transport_look_at_device(t) : status;
 }
@@ -182,7 +194,7 @@ static enum ring_status post(struct exec_transport *t, enum exec_flight_kind kin
     }
     /* The very post of a receive copies, where the sender was here first. */
     t->last_call = begin_call(t);
-    enum ring_status status = start_message(t, flight);
+    enum ring_status status = start_message(t, flight, &t->base.error);
     end_call(t, &t->last_call);
     return status;
 }
@@ -275,6 +287,8 @@ enum ring_status exec_transport_open(struct exec_transport **out, const struct e
         exec_mpi(MPI_Comm_dup(spec->comm, &t->comm), t->rank, "opening the transport", &t->base.error);
     if (status == RING_OK)
         status = find_neighbours(t);
+    if (status == RING_OK && spec->progress == MODEL_PROGRESS_THREAD && !spec->compute.worker)
+        status = exec_helper_open(&t->helper, t, spec->spare_core, &t->base.error);
     if (status != RING_OK) {
         if (error)
             *error = t->base.error;
@@ -296,6 +310,7 @@ void exec_transport_close(struct exec_transport *t)
 {
     if (!t)
         return;
+    exec_helper_close(t->helper);
     drop_all(t->spec.mover, t->hangar.messages.first);
     drop_all(t->spec.compute.worker, t->hangar.computes.first);
     if (t->comm != MPI_COMM_NULL && !t->hangar.messages.first)
@@ -323,4 +338,9 @@ uint64_t exec_transport_bytes_sent(const struct exec_transport *transport)
 double exec_transport_copy_cpu_s(const struct exec_transport *transport)
 {
     return transport->copy_cpu_s;
+}
+
+struct exec_crew_time exec_transport_crew_time(const struct exec_transport *transport)
+{
+    return transport->crew_time;
 }

@@ -7,8 +7,9 @@
  * pending work first, piece by piece. What becomes of messages meanwhile is the progress setting, and makes
  * all the difference: MPI moves a large message only while somebody calls it.
  *
- *   poll  between pieces the messages in flight are tested, often enough for ten looks at each
- *   none  nothing is tested before the work is done, so nothing large moves
+ *   poll    between pieces the messages in flight are tested, often enough for ten looks at each
+ *   none    nothing is tested before the work is done, so nothing large moves
+ *   thread  a thread beside this one tests them; the work is not interrupted (helper.h)
  *
  * A device computes by itself, and its blocks may have to be fetched before MPI can have them: then workers
  * (struct exec_worker) do both, wait polls them and MPI together, and progress makes no difference.
@@ -22,6 +23,7 @@
 
 #include "engine/transport.h"
 #include "exec/bounded.h"
+#include "exec/crew.h"
 #include "exec/hardship.h"
 #include "models/ring.h"
 
@@ -61,6 +63,7 @@ struct exec_transport_spec {
     double clock_offset_s; /* from struct exec_clock */
     struct exec_fault fault;
     struct exec_hardship *hardship; /* what this rank has to endure; borrowed; NULL: nothing */
+    bool spare_core;                /* for progress: thread, a core that nobody computes on */
     bool count_copies;              /* see exec_transport_copy_cpu_s; costs a system call a look */
 };
 
@@ -80,6 +83,9 @@ void exec_transport_set_compute(struct exec_transport *transport, const struct e
 
 /* Bytes posted to be sent since open, to others and to itself. */
 uint64_t exec_transport_bytes_sent(const struct exec_transport *transport);
+
+/* Of a rank's threads beside its own, while they worked, since open. */
+struct exec_crew_time exec_transport_crew_time(const struct exec_transport *transport);
 
 /* Processor time that went into copying what was received through shared memory, since open. */
 double exec_transport_copy_cpu_s(const struct exec_transport *transport);

@@ -15,6 +15,8 @@ struct exec_call {
     double cpu_s; /* processor time, if the transport counts it */
 };
 
+struct exec_helper;
+
 struct exec_transport {
     struct ring_transport base;
     struct exec_transport_spec spec;
@@ -22,8 +24,10 @@ struct exec_transport {
     int rank;
     bool *shares_memory; /* [n_ranks]: on this machine, so that the receiver copies */
     struct exec_hangar hangar;
+    struct exec_helper *helper; /* NULL unless progress is thread; its turns are in deferred.c */
     struct exec_call last_call;
     double copy_cpu_s;
+    struct exec_crew_time crew_time;
     uint64_t bytes_sent;
 };
 
@@ -34,6 +38,12 @@ static inline double exec_transport_now(const struct exec_transport *t)
 
 /* Looks at every message in flight once, and at what a device computes, and notes which are done. */
 enum ring_status exec_transport_look(struct exec_transport *t);
+
+/* The part of that which is about messages; by whoever has MPI at the time. */
+enum ring_status exec_transport_look_at_messages(struct exec_transport *t, struct ring_error *error);
+
+/* How long to leave the messages in flight alone between two looks; infinite if there are none. */
+double exec_transport_look_interval_s(const struct exec_transport *t);
 
 /* The part of that which is about a device's computations. */
 enum ring_status exec_transport_look_at_device(struct exec_transport *t);

@@ -35,6 +35,7 @@ struct model_device {
     double memory_bytes_per_s;             /* streams, for the merge */
     double peak_flop_per_s[RING_N_DTYPES]; /* dense matrix peak, 0: unknown */
     double step_s;                         /* host and launch time of each step that computes */
+    uint32_t cores; /* of a processor, and the figures here are one core's; 0: a device of its own kind */
     double merge_bytes_per_element; /* memory traffic of folding a block's output into the running one, per
                                        output element (q_tokens * heads * head_dim); 0: the kernel carries the
                                        running output (and dQ) itself */

@@ -57,6 +57,16 @@ static double fixed_s(const struct model_compute *compute, enum ring_job job)
     return compute->backward_block_s > 0 ? compute->backward_block_s : 2.5 * compute->block_s;
 }
 
+/* Each thread does its part of the kernel's work at a core's rate: the best that can be. */
+static void share_among_threads(struct model_block_cost *cost, uint32_t threads)
+{
+    double saved_s = cost->kernel_s - cost->kernel_s / threads;
+
+    cost->kernel_s -= saved_s;
+    cost->total_s -= saved_s;
+    cost->rate_flop_per_s *= threads;
+}
+
 /* Without what only the first of a pass has. */
 static enum ring_status price_block(const struct model_ring *ring, uint32_t rank, enum ring_job job,
                                     const struct ring_work *work, struct model_block_cost *cost,
@@ -65,8 +75,13 @@ static enum ring_status price_block(const struct model_ring *ring, uint32_t rank
     const struct ring_problem *problem = &ring->plan->problem;
     enum ring_pass pass = job == RING_JOB_FORWARD ? RING_PASS_FORWARD : RING_PASS_BACKWARD;
 
-    if (ring->compute.block_s <= 0)
-        return model_device_block(device_of(ring, rank), problem, pass, work, cost, error);
+    if (ring->compute.block_s <= 0) {
+        const struct model_device *device = device_of(ring, rank);
+        enum ring_status status = model_device_block(device, problem, pass, work, cost, error);
+        if (status == RING_OK && device->cores > 0 && ring->compute.threads > 1)
+            share_among_threads(cost, ring->compute.threads);
+        return status;
+    }
     *cost = (struct model_block_cost){.outside = false};
     if (work->visible_pairs == 0)
         return RING_OK;

@@ -130,10 +130,22 @@ static enum ring_status list_hops(struct model_ring *ring, struct ring_error *er
     return RING_OK;
 }
 
+/* Of the devices that are known as processor cores, each rank has those that it computes on, and one more. */
+static bool has_spare_core(const struct model_ring *ring)
+{
+    uint64_t n_cores = 0, threads = ring->compute.threads > 1 ? ring->compute.threads : 1;
+
+    for (size_t i = 0; i < ring->topology->n_devices; i++)
+        n_cores += ring->topology->vertices[ring->topology->devices[i]].device->cores;
+    return n_cores >= ring->plan->n_ranks * (threads + 1);
+}
+
 /* The receiving core copies and has no time for it while it computes. */
 static bool copy_must_wait(const struct model_ring *ring, const struct model_hop *hop)
 {
     if (ring->compute.block_s > 0 && ring->compute.core_free)
+        return false;
+    if (ring->progress == MODEL_PROGRESS_THREAD && ring->spare_core)
         return false;
     for (uint32_t i = 0; i < hop->n_links; i++)
         if (ring->topology->links[hop->links[i]].mover == MODEL_MOVED_BY_RECEIVER)
@@ -263,6 +275,7 @@ enum ring_status model_ring_init(struct model_ring *ring, const struct model_rin
         .compute = spec->compute,
         .progress = spec->progress,
     };
+    ring->spare_core = has_spare_core(ring);
     enum ring_status status = check_devices(ring, error);
     if (status == RING_OK)
         status = price_links(ring, error);

@@ -13,8 +13,9 @@
 #include "models/topology.h"
 
 /* What moves a message while the rank computes. POLL: the transport is looked after during computation (or
- * needs no looking after, as under a GPU). NONE: bytes move only while the rank waits. */
-#define MODEL_PROGRESS(X)               X(POLL, "poll") X(NONE, "none")
+ * needs no looking after, as under a GPU). NONE: bytes move only while the rank waits. THREAD: as POLL, but
+ * by a thread of its own, which also copies if there is a core to spare for it. */
+#define MODEL_PROGRESS(X)               X(POLL, "poll") X(NONE, "none") X(THREAD, "thread")
 #define MODEL_PROGRESS_ENUM(name, text) MODEL_PROGRESS_##name,
 enum model_progress { MODEL_PROGRESS(MODEL_PROGRESS_ENUM) MODEL_N_PROGRESS };
 #undef MODEL_PROGRESS_ENUM
@@ -26,6 +27,7 @@ struct model_compute {
                        the device model */
     bool core_free; /* a timed block leaves the core free, so that a receiver-moved copy can overlap it */
     double backward_block_s; /* the same in a backward pass; 0: 2.5 * block_s. Only beside block_s */
+    uint32_t threads; /* that a rank computes with; 0 is 1. Only devices that say their cores have them */
 };
 
 /* The way from one rank to another, for messages of the plan's block size. */
@@ -46,6 +48,7 @@ struct model_ring {
     const uint32_t *device_of_rank; /* [n_ranks] index into topology->devices; borrowed */
     struct model_compute compute;
     enum model_progress progress;
+    bool spare_core;             /* the cluster has a core for every rank beside those that it computes on */
     struct model_hop *hops;      /* all pairs that talk, by source rank, ascending target */
     uint32_t *hop_first;         /* [n_ranks + 1] */
     uint32_t *route_links;       /* storage behind hops[].links */

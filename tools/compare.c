@@ -99,6 +99,8 @@ static const char *find_different(const struct tool_question *a, const struct to
     if (strcmp(a->faults == NULL ? "" : a->faults, b->faults == NULL ? "" : b->faults) != 0 ||
         (a->faults != NULL && a->fault_seed != b->fault_seed))
         return "faults";
+    if (a->compute.threads != b->compute.threads)
+        return "threads";
     return a->progress != b->progress ? "progress" : NULL;
 }
 

@@ -226,9 +226,12 @@ enum ring_status tool_measure_run(const struct tool_setup *setup, const struct t
         return status;
     status = tool_measure_read(setup, path, result, error);
     tool_ranks_forget(path);
-    if (status == RING_OK && options->mpi_args == NULL && setup->plan.n_ranks > tool_ranks_processors())
-        tool_result_note(result, "%" PRIu32 " ranks took turns on %" PRIu32 " processors",
-                         setup->plan.n_ranks, tool_ranks_processors());
+    uint32_t threads = setup->scenario->compute.threads;
+    if (status == RING_OK && options->mpi_args == NULL &&
+        setup->plan.n_ranks * threads > tool_ranks_processors())
+        tool_result_note(result, "%" PRIu32 " ranks%s took turns on %" PRIu32 " processors",
+                         setup->plan.n_ranks, threads > 1 ? " of several threads" : "",
+                         tool_ranks_processors());
     if (status == RING_OK && options->mpi_args == NULL &&
         config_cache_path(cached, sizeof cached,
                           result->on_device ? "this-machine-cuda.yaml" : "this-machine.yaml",

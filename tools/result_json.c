@@ -92,12 +92,12 @@ static json_t *scenario_json(const struct tool_result *result)
         json_pack("{sI sI so so}", "repeats", (json_int_t)question->measure.repeats, "warmups",
                   (json_int_t)question->measure.warmups, "timeout", seconds_text(question->measure.timeout_s),
                   "kernel", text_or_null(question->measure.kernel));
-    json_t *scenario =
-        json_pack("{so so so so so ss s{so sI} so}", "name", text_or_null(question->name), "problem",
-                  problem_json(&plan->problem), "ring", ring, "cluster", text_or_null(question->cluster),
-                  "compute", compute_json(&question->compute), "progress",
-                  model_progress_names[question->progress], "data", "kind", text_or_null(question->data.kind),
-                  "seed", (json_int_t)question->data.seed, "measure", measure);
+    json_t *scenario = json_pack(
+        "{so so so so so ss sI s{so sI} so}", "name", text_or_null(question->name), "problem",
+        problem_json(&plan->problem), "ring", ring, "cluster", text_or_null(question->cluster), "compute",
+        compute_json(&question->compute), "progress", model_progress_names[question->progress], "threads",
+        (json_int_t)question->compute.threads, "data", "kind", text_or_null(question->data.kind), "seed",
+        (json_int_t)question->data.seed, "measure", measure);
     if (question->faults != NULL) {
         json_object_set_new(scenario, "faults", json_loads(question->faults, 0, NULL));
         json_object_set_new(scenario, "fault_seed", json_integer((json_int_t)question->fault_seed));

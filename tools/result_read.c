@@ -61,6 +61,9 @@ static void read_scenario(struct tool_reader *reader, const json_t *scenario)
     }
     question->progress = (enum model_progress)tool_reader_word(reader, scenario, "progress",
                                                                model_progress_names, MODEL_N_PROGRESS);
+    question->compute.threads = 1; /* of results from before there was a choice */
+    if (tool_reader_member(reader, scenario, "threads", false) != NULL)
+        question->compute.threads = (uint32_t)tool_reader_count(reader, scenario, "threads", UINT32_MAX);
     question->data.kind = tool_reader_text(reader, data, "kind", true);
     question->data.seed = tool_reader_count(reader, data, "seed", UINT64_MAX);
     question->measure.repeats = (uint32_t)tool_reader_count(reader, measure, "repeats", UINT32_MAX);

@@ -123,6 +123,27 @@ static enum ring_status by_simgrid(const struct tool_setup *setup, bool with_ste
     return RING_OK;
 }
 
+/* What threads do to a prediction, and what nobody knows about that. */
+static void note_threads(struct tool_result *result, const struct tool_setup *setup)
+{
+    const struct model_ring *ring = &setup->ring;
+    uint32_t threads = ring->compute.threads, device = setup->scenario->placement[0];
+    if (threads <= 1)
+        return;
+    if (ring->compute.block_s > 0)
+        tool_result_note(result, "threads: %u changes nothing where blocks take a fixed time", threads);
+    else if (ring->topology->vertices[ring->topology->devices[device]].device->cores == 0)
+        tool_result_note(result,
+                         "threads: %u changes nothing: the figures of %s are those of the whole device",
+                         threads, result->ranks[0].device);
+    else
+        tool_result_note(
+            result,
+            "%u threads a rank are taken to be %u times as fast as one core's curve says; how well "
+            "they share the work was not calibrated",
+            threads, threads);
+}
+
 enum ring_status tool_simulate(const struct tool_setup *setup, const char *world, bool with_steps,
                                struct tool_result *result, struct ring_error *error)
 {
@@ -137,6 +158,8 @@ enum ring_status tool_simulate(const struct tool_setup *setup, const char *world
         status = tool_describe(result, setup, error);
     if (status == RING_OK)
         tool_cache_doubt(result, setup);
+    if (status == RING_OK)
+        note_threads(result, setup);
     if (status == RING_OK)
         tool_verdict_find(result, &setup->ring);
     if (status == RING_OK)

@@ -51,7 +51,8 @@ static const struct ring_trace_row **sorted_rows(const struct ring_trace *rows, 
 
 static struct trip join(const struct ring_trace_row *send, const struct ring_trace_row *receive)
 {
-    double begin_s = fmax(fmax(send->post_s, receive->post_s), receive->begun_s);
+    double posted_s = fmax(send->post_s, receive->post_s);
+    double begin_s = fmax(posted_s, fmax(send->begun_s, receive->begun_s));
     return (struct trip){send->rank, receive->rank, begin_s, fmax(begin_s, receive->ended_s)};
 }
 

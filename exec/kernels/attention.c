@@ -47,14 +47,14 @@ static void prepare(struct attention *attention, uint32_t block)
     attention->ready = true;
 }
 
-static uint32_t n_forward_pieces(struct attention *attention, const struct ring_task *task)
+uint32_t attention_forward_pieces(struct attention *attention, const struct ring_task *task)
 {
     prepare(attention, task->block);
     return (uint32_t)attention_rows(&attention->plan, 1) * attention->pieces_a_head;
 }
 
-static enum ring_status run_forward_piece(struct attention *attention, const struct ring_task *task,
-                                          uint32_t piece, struct ring_error *error)
+enum ring_status attention_forward_run(struct attention *attention, const struct ring_task *task,
+                                       uint32_t piece, void *scratch, struct ring_error *error)
 {
     const struct ring_problem *problem = &attention->plan.problem;
     const struct block_kernel *kernel = attention->kernel;
@@ -94,7 +94,7 @@ static enum ring_status run_forward_piece(struct attention *attention, const str
         .l = (char *)attention->l + row * real,
         .o = attention->o + row * d * real,
     };
-    kernel->forward(&block, attention->scratch);
+    kernel->forward(&block, scratch);
     return RING_OK;
 }
 
@@ -103,7 +103,7 @@ static uint32_t n_pieces(void *context, const struct ring_task *task)
     struct attention *attention = context;
     switch (task->job) {
     case RING_JOB_FORWARD:
-        return n_forward_pieces(attention, task);
+        return attention_forward_pieces(attention, task);
     case RING_JOB_BACKWARD:
         return attention_backward_pieces(attention, task);
     case RING_JOB_ADD:
@@ -118,9 +118,9 @@ static enum ring_status run_piece(void *context, const struct ring_task *task, u
     struct attention *attention = context;
     switch (task->job) {
     case RING_JOB_FORWARD:
-        return run_forward_piece(attention, task, piece, error);
+        return attention_forward_run(attention, task, piece, attention->scratch, error);
     case RING_JOB_BACKWARD:
-        return attention_backward_run(attention, task, piece, error);
+        return attention_backward_run(attention, task, piece, attention->backward.scratch, error);
     case RING_JOB_ADD:
         return attention_add_run(attention, task, piece, error);
     }
@@ -129,7 +129,9 @@ static enum ring_status run_piece(void *context, const struct ring_task *task, u
 
 struct ring_compute attention_compute(struct attention *attention)
 {
-    return (struct ring_compute){.n_pieces = n_pieces, .run_piece = run_piece, .context = attention};
+    struct ring_compute compute = {.n_pieces = n_pieces, .run_piece = run_piece, .context = attention};
+    attention_hands_offer(attention, &compute);
+    return compute;
 }
 
 static struct block_state whole_state(const struct attention *attention)
@@ -247,6 +249,7 @@ void attention_close(struct attention *attention)
 {
     if (attention == NULL)
         return;
+    attention_hands_close(attention);
     attention_backward_close(attention);
     attention_free_results(attention->state, attention->state_bytes, attention->shared);
     free(attention->scratch);

@@ -49,6 +49,12 @@ void attention_reset(struct attention *attention);
  * head ascending, and over each head's queries. */
 struct ring_compute attention_compute(struct attention *attention);
 
+/* Lets n_hands threads share this rank's tasks (ring_compute's share and lend, from the next
+ * attention_compute on): working memory for each. After attention_open_backward, if that is called at all.
+ * RING_NO_MEMORY. */
+enum ring_status attention_open_hands(struct attention *attention, uint32_t n_hands,
+                                      struct ring_error *error);
+
 /* Normalises: out [batch][heads][tokens][head_dim] and lse [batch][heads][tokens], both of the kernel's state
  * type. A row that saw no key gives 0 and -inf. The state itself is left as it is. */
 void attention_finish(const struct attention *attention, void *out, void *lse);

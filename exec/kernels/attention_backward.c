@@ -26,7 +26,7 @@ static size_t prepared_rows(const struct attention *attention)
     return rows > 0 ? rows : 1;
 }
 
-static uint32_t prepare_pieces(const struct attention *attention, const struct ring_task *task)
+uint32_t attention_prepare_pieces(const struct attention *attention, const struct ring_task *task)
 {
     uint64_t rows = attention_rows(&attention->plan, attention->q_tokens);
     size_t a_piece = prepared_rows(attention);
@@ -74,7 +74,7 @@ uint32_t attention_backward_pieces(struct attention *attention, const struct rin
     if (attention->backward.kernel == NULL)
         return 1; /* which says so */
     find_pieces(attention, task->block);
-    return prepare_pieces(attention, task) +
+    return attention_prepare_pieces(attention, task) +
            problem->batch * problem->kv_heads * attention->backward.pieces_a_kv_head;
 }
 
@@ -99,7 +99,7 @@ static void run_prepare(struct attention *attention, uint32_t piece)
 /* A piece after those that prepare, with kv its place among the batch's kv heads, and in_head among the
  * pieces of that. */
 static void run_attention(struct attention *attention, const struct ring_task *task, size_t kv,
-                          uint32_t in_head)
+                          uint32_t in_head, void *scratch)
 {
     struct attention_backward *backward = &attention->backward;
     const struct ring_problem *problem = &attention->plan.problem;
@@ -138,7 +138,7 @@ static void run_attention(struct attention *attention, const struct ring_task *t
         .d_k = d_k,
         .d_v = d_k + n_half * real,
     };
-    kernel->backward(&block, backward->scratch);
+    kernel->backward(&block, scratch);
 }
 
 /* A buffer that is not there, or too small, is the caller's mistake; better said than crashed on. */
@@ -153,7 +153,7 @@ static enum ring_status check_buffer(const char *what, const struct ring_task *t
 }
 
 enum ring_status attention_backward_run(struct attention *attention, const struct ring_task *task,
-                                        uint32_t piece, struct ring_error *error)
+                                        uint32_t piece, void *scratch, struct ring_error *error)
 {
     const struct ring_plan *plan = &attention->plan;
     if (attention->backward.kernel == NULL)
@@ -166,13 +166,13 @@ enum ring_status attention_backward_run(struct attention *attention, const struc
                               ring_plan_payload_bytes(plan, RING_CONTRIBUTION, task->block), error);
     if (status != RING_OK)
         return status;
-    uint32_t n_prepare = prepare_pieces(attention, task);
+    uint32_t n_prepare = attention_prepare_pieces(attention, task);
     find_pieces(attention, task->block);
     if (piece < n_prepare)
         run_prepare(attention, piece);
     else
         run_attention(attention, task, (piece - n_prepare) / attention->backward.pieces_a_kv_head,
-                      (piece - n_prepare) % attention->backward.pieces_a_kv_head);
+                      (piece - n_prepare) % attention->backward.pieces_a_kv_head, scratch);
     return RING_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What attention.c and attention_backward.c share: a rank's memory, and the tables that cut a task into
- * pieces. Private to those two. */
+ * What attention.c, attention_backward.c and attention_hands.c share: a rank's memory, and the tables that
+ * cut a task into pieces. Private to those. */
 #ifndef ATTENTION_PARTS_H
 #define ATTENTION_PARTS_H
 
@@ -29,6 +29,8 @@ struct attention_backward {
     size_t *first_tile; /* [largest n_spans], the first that sees a key of the span; n_tiles if none does */
 };
 
+struct attention_hands;
+
 struct attention {
     struct ring_plan plan;
     const struct block_kernel *kernel;
@@ -51,6 +53,7 @@ struct attention {
     uint64_t *n_visible;   /* [n_tiles], keys that the tile's last query sees */
 
     struct attention_backward backward;
+    struct attention_hands *hands; /* NULL: one thread does it all */
 };
 
 /* Query rows of all heads and the whole batch. */
@@ -87,14 +90,25 @@ void attention_free_results(void *memory, uint64_t bytes, bool shared);
 /* (m, l, o) to the empty state. */
 void attention_clear_state(struct attention *attention);
 
-/* The two kinds of task that attention_backward.c does: how many pieces, and one of them. */
+/* A forward task: how many pieces, and one of them in this working memory. */
+uint32_t attention_forward_pieces(struct attention *attention, const struct ring_task *task);
+enum ring_status attention_forward_run(struct attention *attention, const struct ring_task *task,
+                                       uint32_t piece, void *scratch, struct ring_error *error);
+
+/* The two kinds of task that attention_backward.c does: how many pieces, of which so many prepare, and one of
+ * them. */
 uint32_t attention_backward_pieces(struct attention *attention, const struct ring_task *task);
+uint32_t attention_prepare_pieces(const struct attention *attention, const struct ring_task *task);
 enum ring_status attention_backward_run(struct attention *attention, const struct ring_task *task,
-                                        uint32_t piece, struct ring_error *error);
+                                        uint32_t piece, void *scratch, struct ring_error *error);
 uint32_t attention_add_pieces(const struct attention *attention, const struct ring_task *task);
 enum ring_status attention_add_run(const struct attention *attention, const struct ring_task *task,
                                    uint32_t piece, struct ring_error *error);
 void attention_backward_reset(struct attention *attention);
 void attention_backward_close(struct attention *attention);
+
+/* attention_hands.c: the calls that several threads share a task by. */
+void attention_hands_offer(struct attention *attention, struct ring_compute *compute);
+void attention_hands_close(struct attention *attention);
 
 #endif

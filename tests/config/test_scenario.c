@@ -352,6 +352,7 @@ static void a_scenario_is_shown_as_one_would_write_it(void **state)
         NULL, /* the cluster, from the root of the file system */
         "compute: model",
         "progress: poll",
+        "threads: 1",
         "data: {kind: random, seed: 1}",
         "measure: {repeats: 5, warmups: 1, timeout: 60 s, kernel: \"auto\"}",
     };

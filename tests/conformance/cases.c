@@ -219,7 +219,8 @@ static enum ring_status run_piece(void *context, const struct ring_task *task, u
 
 struct ring_compute conformance_compute(uint32_t rank)
 {
-    return (struct ring_compute){n_pieces, run_piece, (void *)(uintptr_t)rank};
+    return (struct ring_compute){
+        .n_pieces = n_pieces, .run_piece = run_piece, .context = (void *)(uintptr_t)rank};
 }
 
 static enum ring_status post_compute(seat_t *seat, uint32_t block, struct ring_request *request,

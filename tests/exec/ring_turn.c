@@ -111,10 +111,34 @@ static void deliver(struct ring_turn *turn, const struct ring_message *sent, uin
     awaited->messages[i] = awaited->messages[--awaited->n];
 }
 
+/* Which hand comes next is anyone's guess: some do much, some little, and some come when nothing is left. */
+static void do_by_hands(const struct ring_compute *compute, const struct ring_task *task)
+{
+    unsigned random = 4711 + task->step;
+    struct ring_error error;
+    enum ring_lent lent;
+    compute->share(compute->context, task);
+    for (unsigned idle = 0;;) {
+        random = random * 1664525u + 1013904223u;
+        uint32_t hand = (random >> 8) % compute->n_hands;
+        if (compute->lend(compute->context, task, hand, &lent, &error) != RING_OK)
+            fail_msg("%s", error.text);
+        idle = lent == RING_LENT_WORK ? 0 : idle + 1;
+        if (idle > 1000 * compute->n_hands && lent == RING_LENT_WAITING)
+            fail_msg("hand %u of %u waits for nobody", hand, compute->n_hands);
+        if (lent == RING_LENT_ALL && idle > 100 * compute->n_hands)
+            return; /* all of them have come in vain since */
+    }
+}
+
 static void do_task(struct ring_turn *turn, const struct ring_task *task)
 {
     struct ring_compute compute = attention_compute(turn->attention[task->rank]);
     struct ring_error error;
+    if (compute.n_hands > 1) {
+        do_by_hands(&compute, task);
+        return;
+    }
     uint32_t n_pieces = compute.n_pieces(compute.context, task);
     for (uint32_t piece = 0; piece < n_pieces; piece++)
         if (compute.run_piece(compute.context, task, piece, &error) != RING_OK)

@@ -226,6 +226,60 @@ static void a_copy_by_the_receiver_overlaps_only_with_a_core_that_is_free(void *
     }
 }
 
+static void a_thread_copies_beside_the_computation_if_there_is_a_core_to_spare(void **state)
+{
+    /* 2 ranks, hop 1, block 2. Two devices of one core are both busy: (2 + 1) + 2; of two cores each, 2 + 2;
+     * a rank that computes with both threads leaves none. Over a wire that moves by itself it is 2 + 2
+     * always. */
+    static const struct {
+        uint32_t cores, threads;
+        enum model_mover mover;
+        double wanted_ms;
+    } cases[] = {{1, 1, MODEL_MOVED_BY_RECEIVER, 5},
+                 {2, 1, MODEL_MOVED_BY_RECEIVER, 4},
+                 {2, 2, MODEL_MOVED_BY_RECEIVER, 5},
+                 {0, 1, MODEL_MOVED_BY_RECEIVER, 5},
+                 {1, 1, MODEL_MOVED_BY_WIRE, 4}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ring_case that;
+        build_simple(&that, 2, 1, 0, 0);
+        that.progress = MODEL_PROGRESS_THREAD;
+        that.compute.threads = cases[i].threads;
+        for (uint32_t j = 0; j < 2; j++) {
+            /* a core's curve gives a thread's share of the block */
+            bool shared = cases[i].threads > 1;
+            ring_case_set_block_time(&that, j, shared ? 4e-3 : 2e-3);
+            that.devices[j].cores = cases[i].cores;
+            that.cluster.topology.links[j].mover = cases[i].mover;
+        }
+        ring_case_build(&that);
+        ring_case_play(&that);
+        assert_ms(that.ends_s[0], cases[i].wanted_ms);
+        ring_case_fini(&that);
+    }
+}
+
+static void threads_divide_the_time_of_a_block_on_a_device_of_cores_alone(void **state)
+{
+    /* Two blocks of 4, the hop hidden: with two threads 2 each. A GPU does not care. */
+    (void)state;
+    for (uint32_t cores = 0; cores < 2; cores++) {
+        struct ring_case that;
+        build_simple(&that, 2, 1, 0, 0);
+        that.compute.threads = 2;
+        for (uint32_t j = 0; j < 2; j++) {
+            ring_case_set_block_time(&that, j, 4e-3);
+            that.devices[j].cores = cores;
+        }
+        ring_case_build(&that);
+        ring_case_play(&that);
+        assert_ms(that.ends_s[0], cores > 0 ? 4 : 8);
+        ring_case_fini(&that);
+    }
+}
+
 static void one_rank_alone_computes_one_block(void **state)
 {
     struct ring_case that;
@@ -322,6 +376,8 @@ int main(void)
         cmocka_unit_test(without_progress_bytes_move_only_after_the_receiver_has_computed),
         cmocka_unit_test(a_lazy_message_waits_for_the_slower_receiver_and_so_does_its_sender),
         cmocka_unit_test(a_copy_by_the_receiver_overlaps_only_with_a_core_that_is_free),
+        cmocka_unit_test(a_thread_copies_beside_the_computation_if_there_is_a_core_to_spare),
+        cmocka_unit_test(threads_divide_the_time_of_a_block_on_a_device_of_cores_alone),
         cmocka_unit_test(one_rank_alone_computes_one_block),
         cmocka_unit_test(more_buffers_let_an_early_sender_go_on_without_a_late_receiver),
         cmocka_unit_test(a_block_time_in_the_scenario_overrides_the_device),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * How much of a 64 MB hop hides behind 40 ms of computing that leaves the core free, or keeps it busy, with
- * and without polling. The figures are reported and not judged - the machine may be busy; that the data is
- * right and that it ends is. */
+ * polling, a thread that looks, or neither. The figures are reported and not judged - the machine may be
+ * busy; that the data is right and that it ends is. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -72,10 +72,8 @@ enum ring_status test_overlap(const struct seat *seat, struct ring_error *error)
     static const struct {
         enum model_progress progress;
         bool core_free;
-    } cases[] = {{MODEL_PROGRESS_POLL, true},
-                 {MODEL_PROGRESS_NONE, true},
-                 {MODEL_PROGRESS_POLL, false},
-                 {MODEL_PROGRESS_NONE, false}};
+    } cases[] = {{MODEL_PROGRESS_POLL, true},  {MODEL_PROGRESS_THREAD, true},  {MODEL_PROGRESS_NONE, true},
+                 {MODEL_PROGRESS_POLL, false}, {MODEL_PROGRESS_THREAD, false}, {MODEL_PROGRESS_NONE, false}};
     enum ring_status status = RING_OK;
     double hop_s = 0;
 

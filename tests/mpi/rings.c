@@ -66,7 +66,7 @@ static enum ring_status run_ring(const struct seat *seat, const struct ring_plan
                                  struct ring_error *error)
 {
     struct witness witness = {.n_pieces = MANY_PIECES};
-    struct ring_compute compute = {n_pieces, look, &witness};
+    struct ring_compute compute = {.n_pieces = n_pieces, .run_piece = look, .context = &witness};
     struct exec_compute kernel = {.kernel = &compute};
     struct ring_memory memory = {slots, plan->n_slots};
     struct exec_transport *transport = NULL;

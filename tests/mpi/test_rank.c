@@ -101,6 +101,24 @@ static void the_same_run_twice_has_the_same_bits(void **state)
     free(other);
 }
 
+static void threads_and_a_thread_for_messages_change_no_bit(void **state)
+{
+    (void)state;
+    char *one = verified(2, "ring.pass=both", "problem.mask=causal");
+    char *looking = verified(2, "ring.pass=both", "progress=thread");
+    char *rest = strchr(strstr(looking, "\ntransport ") + 1, '\n');
+    assert_string_equal(strchr(strstr(one, "\ntransport ") + 1, '\n'), rest);
+    free(one);
+    free(looking);
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+        return;
+    one = verified(0, "ring.pass=both", "threads=1");
+    char *two = verified(0, "ring.pass=both", "threads=2");
+    assert_string_equal(one, two);
+    free(one);
+    free(two);
+}
+
 /* Steps 2, so each rank has one receive, one send, and computes twice; K and V of 512 tokens, 2 heads of 32
  * fp32: 2 * 512 * 2 * 32 * 4 = 262144 bytes. */
 static void a_measurement_leaves_the_rows_of_every_rank(void **state)
@@ -280,6 +298,13 @@ static void a_bad_scenario_is_one_line(void **state)
     assert_refused(2, (const char *const[]){"measure", SCENARIO, "--set", "problem.heads=3", NULL}, "heads");
 }
 
+static void more_threads_than_cores_are_one_line(void **state)
+{
+    (void)state;
+    assert_refused(2, (const char *const[]){"measure", SCENARIO, "--set", "threads=4096", NULL},
+                   "--set threads: found 4096 threads a rank, accepted: 1 to ");
+}
+
 static void a_result_that_cannot_be_written_is_one_line(void **state)
 {
     (void)state;
@@ -303,6 +328,7 @@ int main(void)
         cmocka_unit_test(any_number_of_ranks_agrees_with_the_single_shot),
         cmocka_unit_test(one_rank_needs_no_mpirun),
         cmocka_unit_test(the_same_run_twice_has_the_same_bits),
+        cmocka_unit_test(threads_and_a_thread_for_messages_change_no_bit),
         cmocka_unit_test(a_measurement_leaves_the_rows_of_every_rank),
         cmocka_unit_test(a_timed_block_takes_its_time),
         cmocka_unit_test(a_dump_is_in_the_order_of_the_whole_sequence),
@@ -310,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_larger_message_never_takes_less),
         cmocka_unit_test(a_wrong_number_of_ranks_is_one_line),
         cmocka_unit_test(a_bad_scenario_is_one_line),
+        cmocka_unit_test(more_threads_than_cores_are_one_line),
         cmocka_unit_test(a_result_that_cannot_be_written_is_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, clean_up);

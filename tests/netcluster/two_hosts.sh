@@ -10,18 +10,7 @@ folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
 RINGLAB_NETCLUSTER=ringlab-nettest-$$ # beside a cluster that somebody has up
 export RINGLAB_NETCLUSTER
-skip() { echo "SKIPPED: $1"; exit 77; }
-
-[ "$(id -u)" = 0 ] || skip 'needs root'
-for program in ip tc mpirun; do command -v $program >/dev/null || skip "no $program"; done
-mpirun --version 2>/dev/null | grep -q 'Open MPI) 4\.' || skip 'no mpirun of Open MPI 4'
-ip netns add "$RINGLAB_NETCLUSTER" 2>/dev/null || skip 'network namespaces are refused here'
-ip -n "$RINGLAB_NETCLUSTER" link add dev here type veth peer name there 2>/dev/null &&
-    ip -n "$RINGLAB_NETCLUSTER" link add dev bridge type bridge 2>/dev/null &&
-    ip netns exec "$RINGLAB_NETCLUSTER" tc qdisc add dev here root htb 2>/dev/null
-can=$?
-ip netns del "$RINGLAB_NETCLUSTER"
-[ $can = 0 ] || skip 'this kernel lacks veth, bridges or htb'
+. "$here/needs.sh"
 
 work=$(mktemp -d)
 out=$work/out

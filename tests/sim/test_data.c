@@ -82,7 +82,8 @@ static void play_with_data(const struct scene *scene)
             memory[rank].slots[slot] = (struct ring_buffer){data, bytes};
         }
         contexts[rank] = (struct rank_context){seen, rank};
-        compute[rank] = (struct ring_compute){n_pieces, run_piece, &contexts[rank]};
+        compute[rank] =
+            (struct ring_compute){.n_pieces = n_pieces, .run_piece = run_piece, .context = &contexts[rank]};
     }
     struct sim_spec spec = {.ring = &scene->ring, .memory = memory, .compute = compute};
     if (sim_run(&spec, ends_s, NULL, &error) != RING_OK)

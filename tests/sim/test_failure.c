@@ -155,7 +155,7 @@ static enum ring_status play_piece(piece run_piece, void *context, struct ring_e
     static char data[4096];
     struct ring_buffer slots[3] = {{data, sizeof data}, {data, sizeof data}, {data, sizeof data}};
     struct ring_memory memory[3] = {{slots, 3}, {slots, 3}, {slots, 3}};
-    struct ring_compute one = {one_piece, run_piece, context};
+    struct ring_compute one = {.n_pieces = one_piece, .run_piece = run_piece, .context = context};
     struct ring_compute compute[3] = {one, one, one};
     struct scene scene;
     double ends_s[3];
