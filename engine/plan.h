@@ -95,7 +95,8 @@ struct ring_plan_kind {
     /* Set if the schedule is regular: at any step all ranks post, await and use the same slots, each sends
      * its messages to one rank and gets them from one, and those are at most the whole block in hand and
      * then, in a backward pass, the gradient of the block of the step before. The first n_ranks steps of a
-     * pass work on the block in hand. Returns the block that rank has in hand at so many steps into a pass;
+     * pass work on the block in hand. Blocks go from rank to rank + 1, so the one in hand s steps into a pass
+     * is that of rank - s at its start. Returns the block that rank has in hand at so many steps into a pass;
      * work and bytes follow from it. models/ prices such a plan without generating every rank's step. */
     uint32_t (*block)(const struct ring_plan *plan, uint32_t rank, uint32_t step);
 };

@@ -38,13 +38,16 @@ static enum ring_status count_regular(struct model_ring *ring, const struct mode
         bytes[block][0] = (double)ring_plan_payload_bytes(plan, RING_KV, block);
         bytes[block][1] = (double)ring_plan_payload_bytes(plan, RING_GRADIENT, block);
     }
+    uint32_t n_counted = ring_plan_alike(plan) ? 1 : plan->n_ranks;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct model_pattern *pattern = &patterns[i];
-        for (uint32_t rank = 0; rank < plan->n_ranks && pattern->moves_kv; rank++)
+        for (uint32_t rank = 0; rank < n_counted && pattern->moves_kv; rank++)
             ring->hops[rank].bytes += bytes[plan->kind->block(plan, rank, pattern->s)][0];
-        for (uint32_t rank = 0; rank < plan->n_ranks && pattern->moves_gradient; rank++)
+        for (uint32_t rank = 0; rank < n_counted && pattern->moves_gradient; rank++)
             ring->hops[rank].bytes += bytes[plan->kind->block(plan, rank, pattern->s - 1)][1];
     }
+    for (uint32_t hop = n_counted; hop < ring->hop_first[plan->n_ranks]; hop++)
+        ring->hops[hop].bytes = ring->hops[0].bytes;
     free(bytes);
     return RING_OK;
 }
@@ -106,25 +109,17 @@ void model_ring_link_bytes(const struct model_ring *ring, double *bytes)
         bytes[i] = ring->link_bytes[i];
 }
 
-/* Computing of each rank over the whole plan, added to sums_s. */
-static void add_up_regular(const struct model_ring *ring, const struct model_pattern *patterns,
+/* Computing of each rank over the whole plan, into sums_s [3][n_ranks], the last two of which are room for
+ * that of a step. */
+static void add_up_regular(const struct ring_plan *plan, const struct model_pattern *patterns,
                            struct model_sides *sides, double *sums_s)
 {
-    const struct ring_plan *plan = ring->plan;
+    double *compute_s = sums_s + plan->n_ranks, *add_s = compute_s + plan->n_ranks;
 
     for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const struct model_pattern *pattern = &patterns[i];
-        bool backward = pattern->job == RING_JOB_BACKWARD;
-        if (pattern->job != sides->job)
-            model_sides_turn(sides, pattern->job);
-        for (uint32_t rank = 0; rank < plan->n_ranks && pattern->works; rank++) {
-            uint32_t block = plan->kind->block(plan, rank, pattern->s);
-            double block_s = model_sides_block_s(sides, rank, block);
-            sums_s[rank] += block_s;
-            if (block_s > 0 && backward)
-                sums_s[rank] += model_adding_s(ring, rank, model_add_bytes(plan, block, pattern->first)) +
-                                (pattern->first ? model_prices_prepare_s(sides->prices, rank) : 0);
-        }
+        model_sides_price(sides, &patterns[i], compute_s, add_s);
+        for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+            sums_s[rank] += compute_s[rank] + add_s[rank];
     }
 }
 
@@ -132,13 +127,13 @@ static void add_up_regular(const struct model_ring *ring, const struct model_pat
 static double regular_compute_s(const struct model_ring *ring)
 {
     struct model_pattern *patterns = read_patterns(ring);
-    double *sums_s = calloc(ring->plan->n_ranks, sizeof *sums_s), most_s = -1;
+    double *sums_s = calloc((size_t)3 * ring->plan->n_ranks, sizeof *sums_s), most_s = -1;
     struct model_prices prices;
     struct model_sides sides;
 
     if (patterns && sums_s && model_prices_init(&prices, ring, NULL) == RING_OK) {
         if (model_sides_init(&sides, &prices, NULL) == RING_OK) {
-            add_up_regular(ring, patterns, &sides, sums_s);
+            add_up_regular(ring->plan, patterns, &sides, sums_s);
             for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++)
                 most_s = fmax(most_s, sums_s[rank] * model_fault_slowness(ring, rank));
             model_sides_fini(&sides);

@@ -21,8 +21,10 @@ static void set_times(struct machine *machine, struct parcel *parcel, double mov
     inbox->state = MOVED;
     parcel->moved = true;
     const struct model_ring *ring = machine->play->ring;
-    model_count_moving(machine->play, inbox->hop, movable_s,
-                       moved_s + model_fault_latency_s(ring, &ring->hops[inbox->hop], moved_s));
+    if (machine->play->until_s)
+        model_count_moving(&machine->play->until_s[inbox->hop], &machine->play->moving_s[inbox->hop],
+                           movable_s,
+                           moved_s + model_fault_latency_s(ring, &ring->hops[inbox->hop], moved_s));
 }
 
 static void move_alone(struct machine *machine, uint32_t hop, struct parcel *parcel, double movable_s)

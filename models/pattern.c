@@ -83,6 +83,7 @@ bool model_patterns_read(const struct ring_plan *plan, struct model_pattern *pat
                                           .works = at - pass_begin < plan->n_ranks};
         if (step.job == RING_JOB_ADD || pattern->s > plan->n_ranks ||
             step.block != plan->kind->block(plan, 0, pattern->s) ||
+            step.block != plan->kind->block(plan, (plan->n_ranks - pattern->s) % plan->n_ranks, 0) ||
             !read_step(plan, at, &step, &receives, pattern))
             return false;
         /* rank 0 itself may see nothing of a block, so only what it must not do can be looked at */

@@ -16,7 +16,7 @@ struct model_play {
     struct ring_parts *totals; /* zeroed */
     struct ring_parts *steps;  /* may be NULL */
     double *until_s;           /* [n_hops] up to when the hop's time is in moving_s; NULL: nobody asks */
-    double moving_s;           /* how long something moved, added up over hops */
+    double *moving_s;          /* [n_hops] how long something moved */
 };
 
 enum ring_status model_play_dataflow(struct model_play *play, struct ring_error *error);
@@ -24,17 +24,15 @@ enum ring_status model_play_dataflow(struct model_play *play, struct ring_error 
 /* RING_UNSUPPORTED, without a line, if this plan's steps are not of the pattern that a sweep can follow. */
 enum ring_status model_play_regular(struct model_play *play, struct ring_error *error);
 
-/* Something was on its way over the hop; no moment counts twice. A hop's messages come in the order in which
- * they begin. */
-static inline void model_count_moving(struct model_play *play, size_t hop, double begin_s, double end_s)
+/* Something was on its way over a hop, whose own of the play's these are; no moment counts twice. A hop's
+ * messages come in the order in which they begin. */
+static inline void model_count_moving(double *until_s, double *moving_s, double begin_s, double end_s)
 {
-    if (!play->until_s)
-        return;
-    double from_s = begin_s > play->until_s[hop] ? begin_s : play->until_s[hop];
-    if (end_s > from_s) {
-        play->moving_s += end_s - from_s;
-        play->until_s[hop] = end_s;
-    }
+    double from_s = begin_s > *until_s ? begin_s : *until_s;
+    double to_s = end_s > from_s ? end_s : from_s;
+
+    *moving_s += to_s - from_s;
+    *until_s = to_s;
 }
 
 /* Two messages on one hop that nothing else uses: alone a message has all of the bandwidth, together each has
@@ -66,9 +64,9 @@ static inline void model_account_wait(double begin_s, double end_s, double movab
 {
     double from_s = begin_s > computed_s ? begin_s : computed_s;
     double to_s = end_s > from_s ? end_s : from_s;
-    double split_s = movable_s > from_s ? movable_s : from_s;
+    double split_s = movable_s < end_s ? movable_s : end_s;
 
-    split_s = split_s < to_s ? split_s : to_s;
+    split_s = split_s > from_s ? split_s : from_s;
     *wait_s += split_s - from_s;
     *transfer_s += to_s - split_s;
 }

@@ -18,20 +18,26 @@ bool model_recurrence_serves(const struct model_ring *ring)
     return !ring->shared;
 }
 
-static enum ring_status play_either_way(struct model_play *play, bool counts, struct ring_error *error)
+static enum ring_status play_either_way(struct model_play *play, double *moving_s, struct ring_error *error)
 {
     size_t n_hops = play->ring->hop_first[play->ring->plan->n_ranks];
+    double *counts = moving_s ? calloc(2 * n_hops + 1, sizeof *counts) : NULL;
 
-    if (counts && !(play->until_s = calloc(n_hops + 1, sizeof *play->until_s)))
+    if (moving_s && !counts)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for %zu hops", n_hops);
+    play->until_s = counts;
+    play->moving_s = counts ? counts + n_hops : NULL;
     enum ring_status status = model_play_regular(play, error);
     if (status == RING_UNSUPPORTED) {
         if (counts)
-            memset(play->until_s, 0, n_hops * sizeof *play->until_s);
-        play->moving_s = 0;
+            memset(counts, 0, 2 * n_hops * sizeof *counts);
         status = model_play_dataflow(play, error);
     }
-    free(play->until_s);
+    if (moving_s)
+        *moving_s = 0;
+    for (size_t hop = 0; counts && hop < n_hops; hop++)
+        *moving_s += play->moving_s[hop];
+    free(counts);
     return status;
 }
 
@@ -60,9 +66,7 @@ enum ring_status model_recurrence_moving(const struct model_ring *ring, double *
         return status;
     for (uint32_t rank = 0; rank < ring->plan->n_ranks; rank++)
         totals[rank] = (struct ring_parts){.begin_s = 0};
-    status = play_either_way(&play, moving_s != NULL, error);
-    if (moving_s)
-        *moving_s = play.moving_s;
+    status = play_either_way(&play, moving_s, error);
     for (uint32_t rank = 0; rank < ring->plan->n_ranks && status == RING_OK; rank++)
         totals[rank].end_s = ends_s[rank];
     model_prices_fini(&play.prices);

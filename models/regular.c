@@ -8,277 +8,210 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "models/pattern.h"
-#include "models/play.h"
-#include "models/sides.h"
-
-/* A message of each sender at this step. */
-struct movement {
-    double movable_s, moved_s;
-};
-
-struct sweep {
-    const struct model_ring *ring;
-    uint32_t step;
-    struct model_pattern *patterns; /* [n_steps] */
-    struct model_sides sides;
-    uint32_t *targets;              /* [n_ranks] */
-    uint32_t *sources;              /* [n_ranks] */
-    double *latency_in_s;           /* [n_ranks] of the hop that ends here */
-    double *kv_bytes;               /* [n_blocks] */
-    double *gradient_bytes;         /* [n_blocks] */
-    double (*add_bytes)[2];         /* [n_blocks] of an addition, of one that begins */
-    uint32_t *blocks, *last_blocks; /* [n_ranks] in hand at this step, and at the one before */
-    double *compute_s;              /* [n_ranks] of this step */
-    double *add_s;                  /* [n_ranks] of this step */
-    struct movement *kv, *gradient; /* [n_ranks] of this step, by sender */
-    double *begins_s;               /* [n_buffers][n_ranks] when the last steps began, a ring of them */
-};
+#include "models/sweep.h"
 
 static void release(struct sweep *sweep)
 {
     model_sides_fini(&sweep->sides);
     free(sweep->patterns);
-    free(sweep->targets);
-    free(sweep->sources);
-    free(sweep->latency_in_s);
-    free(sweep->kv_bytes);
-    free(sweep->gradient_bytes);
-    free(sweep->add_bytes);
-    free(sweep->blocks);
-    free(sweep->last_blocks);
-    free(sweep->compute_s);
-    free(sweep->add_s);
-    free(sweep->kv);
-    free(sweep->gradient);
-    free(sweep->begins_s);
+    free(sweep->storage);
 }
 
+/* After the sides, whose kinds say how many prices a rank's messages have. */
 static enum ring_status allocate(struct sweep *sweep, const struct model_ring *ring, struct ring_error *error)
 {
-    const struct ring_plan *plan = ring->plan;
-    size_t n = plan->n_ranks;
-
-    *sweep = (struct sweep){
-        .ring = ring,
-        .patterns = calloc(plan->n_steps, sizeof *sweep->patterns),
-        .targets = calloc(n, sizeof *sweep->targets),
-        .sources = calloc(n, sizeof *sweep->sources),
-        .latency_in_s = calloc(n, sizeof *sweep->latency_in_s),
-        .kv_bytes = calloc(n, sizeof *sweep->kv_bytes),
-        .gradient_bytes = calloc(n, sizeof *sweep->gradient_bytes),
-        .add_bytes = calloc(n, sizeof *sweep->add_bytes),
-        .blocks = calloc(n, sizeof *sweep->blocks),
-        .last_blocks = calloc(n, sizeof *sweep->last_blocks),
-        .compute_s = calloc(n, sizeof *sweep->compute_s),
-        .add_s = calloc(n, sizeof *sweep->add_s),
-        .kv = calloc(n, sizeof *sweep->kv),
-        .gradient = calloc(n, sizeof *sweep->gradient),
-        .begins_s = calloc(n * plan->n_buffers, sizeof *sweep->begins_s),
+    size_t n = ring->plan->n_ranks, n_kinds = sweep->sides.n_kinds;
+    struct sweep_messages *kv = &sweep->kv, *gradient = &sweep->gradient;
+    const struct {
+        double **array;
+        size_t n;
+    } parts[] = {
+        {&kv->alone_s, n_kinds * n},
+        {&kv->movable_s, n + 1},
+        {&kv->moved_s, n + 1},
+        {&kv->arrived_s, n + 1},
+        {&gradient->alone_s, n_kinds * n},
+        {&gradient->movable_s, n + 1},
+        {&gradient->moved_s, n + 1},
+        {&gradient->arrived_s, n + 1},
+        {&sweep->latency_s, n},
+        {&sweep->compute_s, n},
+        {&sweep->add_s, n},
+        {&sweep->picked_s, n},
+        {&sweep->total_compute_s, n},
+        {&sweep->total_transfer_s, n},
+        {&sweep->total_wait_s, n},
+        {&sweep->begins_s, (n + 1) * ring->plan->n_buffers},
     };
-    if (sweep->patterns && sweep->targets && sweep->sources && sweep->latency_in_s && sweep->kv_bytes &&
-        sweep->gradient_bytes && sweep->add_bytes && sweep->blocks && sweep->last_blocks &&
-        sweep->compute_s && sweep->add_s && sweep->kv && sweep->gradient && sweep->begins_s)
-        return RING_OK;
-    return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " ranks", plan->n_ranks);
+    const size_t apart = 72; /* so that arrays of a power of two do not fight for the same lines of a cache */
+    size_t n_all = 0;
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        n_all += parts[i].n + apart;
+    sweep->storage = calloc(n_all, sizeof *sweep->storage);
+    double *next = sweep->storage;
+    if (!next)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for %zu ranks", n);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        *parts[i].array = next;
+        next += parts[i].n + apart;
+    }
+    return RING_OK;
 }
 
-static bool read_neighbours(const struct model_ring *ring, struct sweep *sweep)
+/* Every rank sends to the next one, and to nobody else. */
+static bool is_circle(const struct model_ring *ring)
 {
     uint32_t n = ring->plan->n_ranks;
 
     if (n == 1)
         return ring->hop_first[1] == 0;
     for (uint32_t rank = 0; rank < n; rank++)
-        sweep->sources[rank] = UINT32_MAX;
-    for (uint32_t rank = 0; rank < n; rank++) {
-        if (ring->hop_first[rank + 1] - ring->hop_first[rank] != 1)
+        if (ring->hop_first[rank + 1] != rank + 1 || ring->hops[rank].target != (rank + 1) % n)
             return false;
-        const struct model_hop *hop = &ring->hops[ring->hop_first[rank]];
-        if (sweep->sources[hop->target] != UINT32_MAX)
-            return false;
-        sweep->targets[rank] = hop->target;
-        sweep->sources[hop->target] = rank;
-        sweep->latency_in_s[hop->target] = hop->latency_s;
-    }
     return true;
 }
 
-static void size_blocks(const struct ring_plan *plan, struct sweep *sweep)
+static void price_hops(struct sweep *sweep)
 {
-    for (uint32_t block = 0; block < plan->n_ranks; block++) {
-        sweep->kv_bytes[block] = (double)ring_plan_payload_bytes(plan, RING_KV, block);
-        sweep->gradient_bytes[block] = (double)ring_plan_payload_bytes(plan, RING_GRADIENT, block);
-        for (int begins = 0; begins < 2; begins++)
-            sweep->add_bytes[block][begins] = model_add_bytes(plan, block, begins);
+    const struct ring_plan *plan = sweep->ring->plan;
+    uint32_t n_hops = sweep->ring->hop_first[plan->n_ranks];
+
+    sweep->plain = true;
+    for (uint32_t kind = 0; kind < sweep->sides.n_kinds; kind++) {
+        uint32_t block = sweep->sides.first[kind];
+        sweep->kv.bytes[kind] = (double)ring_plan_payload_bytes(plan, RING_KV, block);
+        sweep->gradient.bytes[kind] = (double)ring_plan_payload_bytes(plan, RING_GRADIENT, block);
+    }
+    for (uint32_t rank = 0; rank < n_hops; rank++) {
+        const struct model_hop *hop = &sweep->ring->hops[rank];
+        sweep->plain = sweep->plain && !hop->lazy && !hop->changes;
+        sweep->latency_s[rank] = hop->latency_s;
+        for (uint32_t kind = 0; kind < sweep->sides.n_kinds; kind++) {
+            size_t at = (size_t)kind * plan->n_ranks + rank;
+            sweep->kv.alone_s[at] = sweep->kv.bytes[kind] / hop->bytes_per_s;
+            sweep->gradient.alone_s[at] = sweep->gradient.bytes[kind] / hop->bytes_per_s;
+        }
     }
 }
 
-static void price_step(struct model_play *play, struct sweep *sweep, const struct model_pattern *pattern)
+/* A wait for a message that ends at end_s, of a rank that has computed and was done with the wait before at
+ * *at_s: what model_wait_for makes of it. */
+static inline void wait_until(double *at_s, double end_s, double movable_s, struct ring_parts *parts)
 {
-    const struct ring_plan *plan = play->ring->plan;
-    bool backward = pattern->job == RING_JOB_BACKWARD;
+    double to_s = model_later(end_s, *at_s);
+    double split_s = model_later(movable_s < end_s ? movable_s : end_s, *at_s);
 
-    if (pattern->job != sweep->sides.job)
-        model_sides_turn(&sweep->sides, pattern->job);
-    uint32_t *blocks = sweep->last_blocks;
-    sweep->last_blocks = sweep->blocks;
-    sweep->blocks = blocks;
-    for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-        uint32_t block = blocks[rank] = plan->kind->block(plan, rank, pattern->s);
-        double block_s = pattern->works ? model_sides_block_s(&sweep->sides, rank, block) : 0;
-        sweep->compute_s[rank] = block_s;
-        sweep->add_s[rank] = 0;
-        if (!backward || !(block_s > 0)) /* no time: nothing to see, nothing to add */
-            continue;
-        sweep->add_s[rank] = model_adding_s(play->ring, rank, sweep->add_bytes[block][pattern->first]);
-        if (pattern->first)
-            sweep->compute_s[rank] += model_prices_prepare_s(&play->prices, rank);
+    parts->wait_s += split_s - *at_s;
+    parts->transfer_s += to_s - split_s;
+    *at_s = to_s;
+}
+
+/* The waits of one rank's step, in the order in which the engine waits: for up to two messages (NULL: there
+ * is none) that come, for its own computing, and for those that it sends. What computing covers is no wait,
+ * so all begin when it has computed. */
+static inline struct ring_parts wait_all(const struct sweep *sweep, const struct sweep_messages *first,
+                                         const struct sweep_messages *second, uint32_t rank, double begin_s)
+{
+    double at_s = begin_s + sweep->compute_s[rank];
+    struct ring_parts parts = {.begin_s = begin_s, .compute_s = at_s - begin_s};
+
+    if (first)
+        wait_until(&at_s, first->arrived_s[rank], first->movable_s[rank], &parts);
+    if (second)
+        wait_until(&at_s, second->arrived_s[rank], second->movable_s[rank], &parts);
+    if (first)
+        wait_until(&at_s, first->moved_s[rank + 1], first->movable_s[rank + 1], &parts);
+    if (second)
+        wait_until(&at_s, second->moved_s[rank + 1], second->movable_s[rank + 1], &parts);
+    parts.end_s = at_s;
+    return parts;
+}
+
+static inline void add_to_totals(double *compute_s, double *transfer_s, double *wait_s,
+                                 const struct ring_parts *parts)
+{
+    *compute_s += parts->compute_s;
+    *transfer_s += parts->transfer_s;
+    *wait_s += parts->wait_s;
+}
+
+/* The end of a step where nothing is faulty and nobody wants its parts: the loop that takes the time. */
+static inline void end_plain(struct sweep *sweep, const struct sweep_messages *first,
+                             const struct sweep_messages *second, const double *restrict begin_s,
+                             double *restrict end_s)
+{
+    const double *restrict add_s = sweep->add_s;
+    double *restrict compute_s = sweep->total_compute_s;
+    double *restrict transfer_s = sweep->total_transfer_s;
+    double *restrict wait_s = sweep->total_wait_s;
+
+    for (uint32_t rank = 0; rank < sweep->sides.n_ranks; rank++) {
+        struct ring_parts parts = wait_all(sweep, first, second, rank, begin_s[rank]);
+        parts.compute_s += add_s[rank];
+        end_s[rank] = parts.end_s + add_s[rank];
+        add_to_totals(&compute_s[rank], &transfer_s[rank], &wait_s[rank], &parts);
     }
 }
 
-/* A message that moves alone from movable_s on. */
-static struct movement alone(const struct model_ring *ring, const struct model_hop *hop, double movable_s,
-                             double bytes)
+static void end_any(struct model_play *play, struct sweep *sweep, const struct sweep_messages *first,
+                    const struct sweep_messages *second, const double *begin_s, double *end_s)
 {
-    double moved_s = hop->changes ? model_fault_moved_s(ring, hop, movable_s, bytes)
-                                  : movable_s + bytes / hop->bytes_per_s;
-    return (struct movement){movable_s, moved_s};
-}
-
-static inline double later(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-/* Sent from begin_s on; the receiver's posts were at posted_s (the block) and target_s (the gradient). */
-static void move_at_once(const struct model_ring *ring, const struct model_hop *hop,
-                         const struct model_pattern *pattern, double begin_s, double posted_s,
-                         double target_s, const double bytes[2], struct movement *kv,
-                         struct movement *gradient)
-{
-    const double movable_s[2] = {later(begin_s, posted_s), later(begin_s, target_s)};
-    double moved_s[2];
-
-    if (pattern->moves_kv && pattern->moves_gradient) {
-        model_share_hop(hop->bytes_per_s, movable_s, bytes, moved_s);
-        *kv = (struct movement){movable_s[0], moved_s[0]};
-        *gradient = (struct movement){movable_s[1], moved_s[1]};
-    } else if (pattern->moves_kv) {
-        *kv = alone(ring, hop, movable_s[0], bytes[0]);
-    } else {
-        *gradient = alone(ring, hop, movable_s[1], bytes[1]);
+    for (uint32_t rank = 0; rank < sweep->sides.n_ranks; rank++) {
+        struct ring_parts parts = wait_all(sweep, first, second, rank, begin_s[rank]);
+        double add_s = model_fault_compute_s(sweep->ring, rank, sweep->step, parts.end_s, sweep->add_s[rank]);
+        parts.compute_s += add_s;
+        end_s[rank] = parts.end_s = parts.end_s + add_s;
+        add_to_totals(&sweep->total_compute_s[rank], &sweep->total_transfer_s[rank],
+                      &sweep->total_wait_s[rank], &parts);
+        if (play->steps)
+            play->steps[(size_t)rank * play->ring->plan->n_steps + sweep->step] = parts;
     }
 }
 
-/* The same of a lazy hop, whose receiver comes for one after the other from here_s on. */
-static void move_when_awaited(const struct model_ring *ring, const struct model_hop *hop,
-                              const struct model_pattern *pattern, double begin_s, double here_s,
-                              const double bytes[2], struct movement *kv, struct movement *gradient)
+static void end_step(struct model_play *play, struct sweep *sweep, const struct model_pattern *pattern,
+                     const double *begin_s, double *end_s)
 {
-    if (pattern->moves_kv) {
-        *kv = alone(ring, hop, later(begin_s, here_s), bytes[0]);
-        here_s = later(here_s, kv->moved_s + hop->latency_s);
-    }
-    if (pattern->moves_gradient)
-        *gradient = alone(ring, hop, later(begin_s, here_s), bytes[1]);
+    const struct sweep_messages *kv = &sweep->kv, *gradient = &sweep->gradient;
+    bool both = pattern->moves_kv && pattern->moves_gradient;
+    bool plain = !play->steps && !play->ring->faulty;
+
+    if (plain && both)
+        end_plain(sweep, kv, gradient, begin_s, end_s);
+    else if (plain && pattern->moves_kv)
+        end_plain(sweep, kv, NULL, begin_s, end_s);
+    else
+        end_any(play, sweep,
+                pattern->moves_kv         ? kv
+                : pattern->moves_gradient ? gradient
+                                          : NULL,
+                both ? gradient : NULL, begin_s, end_s);
+    end_s[sweep->sides.n_ranks] = end_s[0];
 }
 
-static void move_messages(const struct model_ring *ring, struct sweep *sweep,
-                          const struct model_pattern *pattern, const double *begin_s, const double *posted_s)
+/* When the ranks began that step, one of the last n_buffers or the next. */
+static double *begins_of(const struct sweep *sweep, uint32_t step)
 {
-    const struct ring_plan *plan = ring->plan;
-
-    for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-        const struct model_hop *hop = &ring->hops[rank];
-        uint32_t target = sweep->targets[rank];
-        double bytes[2] = {0};
-        if (pattern->moves_kv)
-            bytes[0] = sweep->kv_bytes[sweep->blocks[rank]];
-        if (pattern->moves_gradient)
-            bytes[1] = sweep->gradient_bytes[sweep->last_blocks[rank]];
-        if (hop->lazy)
-            move_when_awaited(ring, hop, pattern, begin_s[rank], begin_s[target] + sweep->compute_s[target],
-                              bytes, &sweep->kv[rank], &sweep->gradient[rank]);
-        else
-            move_at_once(ring, hop, pattern, begin_s[rank], posted_s[target], begin_s[target], bytes,
-                         &sweep->kv[rank], &sweep->gradient[rank]);
-        if (hop->changes)
-            sweep->latency_in_s[target] = model_fault_latency_s(ring, hop, sweep->kv[rank].moved_s);
-    }
-}
-
-/* Adds what moved on every hop at this step to the play's. */
-static void count_moving(struct model_play *play, const struct sweep *sweep,
-                         const struct model_pattern *pattern)
-{
-    for (uint32_t rank = 0; rank < play->ring->plan->n_ranks; rank++) {
-        const struct movement *kv = &sweep->kv[rank], *gradient = &sweep->gradient[rank];
-        double latency_s = sweep->latency_in_s[sweep->targets[rank]];
-        bool swapped = pattern->moves_kv && pattern->moves_gradient && gradient->movable_s < kv->movable_s;
-        if (swapped)
-            model_count_moving(play, rank, gradient->movable_s, gradient->moved_s + latency_s);
-        if (pattern->moves_kv)
-            model_count_moving(play, rank, kv->movable_s, kv->moved_s + latency_s);
-        if (pattern->moves_gradient && !swapped)
-            model_count_moving(play, rank, gradient->movable_s, gradient->moved_s + latency_s);
-    }
-}
-
-/* The waits of one rank's step, in the order in which the engine waits; returns when the step ends. */
-static inline double wait_all(const struct sweep *sweep, const struct model_pattern *pattern, uint32_t rank,
-                              double begin_s, struct ring_parts *parts)
-{
-    double computed_s = begin_s + sweep->compute_s[rank], now_s = begin_s;
-    uint32_t source = sweep->sources[rank];
-
-    *parts = (struct ring_parts){.begin_s = begin_s, .compute_s = computed_s - begin_s};
-    if (pattern->moves_kv)
-        model_wait_for(&now_s, sweep->kv[source].moved_s + sweep->latency_in_s[rank],
-                       sweep->kv[source].movable_s, computed_s, parts);
-    if (pattern->moves_gradient)
-        model_wait_for(&now_s, sweep->gradient[source].moved_s + sweep->latency_in_s[rank],
-                       sweep->gradient[source].movable_s, computed_s, parts);
-    now_s = later(now_s, computed_s);
-    if (pattern->moves_kv)
-        model_wait_for(&now_s, sweep->kv[rank].moved_s, sweep->kv[rank].movable_s, computed_s, parts);
-    if (pattern->moves_gradient)
-        model_wait_for(&now_s, sweep->gradient[rank].moved_s, sweep->gradient[rank].movable_s, computed_s,
-                       parts);
-    double add_s = sweep->add_s[rank];
-    if (sweep->ring->faulty)
-        add_s = model_fault_compute_s(sweep->ring, rank, sweep->step, now_s, add_s);
-    parts->compute_s += add_s;
-    return parts->end_s = now_s + add_s;
+    return sweep->begins_s +
+           (size_t)(step % sweep->ring->plan->n_buffers) * ((size_t)sweep->sides.n_ranks + 1);
 }
 
 static void sweep_step(struct model_play *play, struct sweep *sweep, uint32_t step)
 {
-    const struct ring_plan *plan = play->ring->plan;
     const struct model_pattern *pattern = &sweep->patterns[step];
-    uint32_t n = plan->n_ranks, window = plan->n_buffers;
-    const double *begin_s = sweep->begins_s + (size_t)(step % window) * n;
-    double *end_s = sweep->begins_s + (size_t)((step + 1) % window) * n;
+    const double *begin_s = begins_of(sweep, step);
+    bool moves = pattern->moves_kv || pattern->moves_gradient;
 
     sweep->step = step;
-    price_step(play, sweep, pattern);
-    for (uint32_t rank = 0; rank < n && sweep->ring->faulty; rank++)
+    model_sides_price(&sweep->sides, pattern, sweep->compute_s, sweep->add_s);
+    for (uint32_t rank = 0; rank < sweep->sides.n_ranks && sweep->ring->faulty; rank++)
         sweep->compute_s[rank] =
             model_fault_compute_s(sweep->ring, rank, step, begin_s[rank], sweep->compute_s[rank]);
-    if (pattern->moves_kv || pattern->moves_gradient)
-        move_messages(play->ring, sweep, pattern, begin_s,
-                      sweep->begins_s + (size_t)((step - pattern->lag) % window) * n);
-    if (play->until_s && (pattern->moves_kv || pattern->moves_gradient))
-        count_moving(play, sweep, pattern);
-    for (uint32_t rank = 0; rank < n; rank++) {
-        struct ring_parts parts, *total = &play->totals[rank];
-        end_s[rank] = wait_all(sweep, pattern, rank, begin_s[rank], &parts);
-        total->compute_s += parts.compute_s;
-        total->transfer_s += parts.transfer_s;
-        total->wait_s += parts.wait_s;
-        if (play->steps)
-            play->steps[(size_t)rank * plan->n_steps + step] = parts;
-    }
+    if (moves)
+        model_sweep_move(sweep, pattern, begin_s, begins_of(sweep, step - pattern->lag));
+    if (moves && play->until_s)
+        model_sweep_count_moving(play, sweep, pattern);
+    end_step(play, sweep, pattern, begin_s, begins_of(sweep, step + 1));
 }
 
 /* Something died, and the ring with it. */
@@ -290,26 +223,38 @@ static bool never_ends(const struct model_play *play)
     return false;
 }
 
+static void sweep_all(struct model_play *play, struct sweep *sweep)
+{
+    uint32_t n_steps = play->ring->plan->n_steps;
+
+    price_hops(sweep);
+    for (uint32_t s = 0; s < n_steps; s++)
+        sweep_step(play, sweep, s);
+    for (uint32_t rank = 0; rank < sweep->sides.n_ranks; rank++) {
+        play->ends_s[rank] = begins_of(sweep, n_steps)[rank];
+        play->totals[rank].compute_s = sweep->total_compute_s[rank];
+        play->totals[rank].transfer_s = sweep->total_transfer_s[rank];
+        play->totals[rank].wait_s = sweep->total_wait_s[rank];
+    }
+}
+
 enum ring_status model_play_regular(struct model_play *play, struct ring_error *error)
 {
     const struct ring_plan *plan = play->ring->plan;
-    struct sweep sweep;
+    struct sweep sweep = {.ring = play->ring};
 
-    if (!plan->kind->block)
+    if (!plan->kind->block || !is_circle(play->ring))
         return RING_UNSUPPORTED;
-    enum ring_status status = allocate(&sweep, play->ring, error);
-    if (status == RING_OK &&
-        !(model_patterns_read(plan, sweep.patterns) && read_neighbours(play->ring, &sweep)))
-        status = RING_UNSUPPORTED;
+    sweep.patterns = calloc(plan->n_steps, sizeof *sweep.patterns);
+    if (!sweep.patterns)
+        return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " steps", plan->n_steps);
+    enum ring_status status = model_patterns_read(plan, sweep.patterns) ? RING_OK : RING_UNSUPPORTED;
     if (status == RING_OK)
         status = model_sides_init(&sweep.sides, &play->prices, error);
+    if (status == RING_OK)
+        status = allocate(&sweep, play->ring, error);
     if (status == RING_OK) {
-        size_blocks(plan, &sweep);
-        for (uint32_t s = 0; s < plan->n_steps; s++)
-            sweep_step(play, &sweep, s);
-        for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-            play->ends_s[rank] =
-                sweep.begins_s[(size_t)(plan->n_steps % plan->n_buffers) * plan->n_ranks + rank];
+        sweep_all(play, &sweep);
         if (never_ends(play)) /* the other way knows who waits for whom */
             status = RING_UNSUPPORTED;
     }

@@ -3,41 +3,46 @@
  * Prices of blocks without counting pairs a million times: what a rank's queries make of a block depends only
  * on whether the block comes before, at or after the rank, and on the sizes of the two shards' runs, of which
  * a layout has three kinds at most. (Runs of two shards either interleave token by token, or lie wholly
- * before or after each other.) Internal to models/. */
+ * before or after each other.) So a regular plan's prices are a small table for each rank, and the prices of
+ * a step are picked from it. Internal to models/. */
 #ifndef MODEL_SIDES_H
 #define MODEL_SIDES_H
 
-#include <math.h>
-
+#include "models/pattern.h"
 #include "models/price.h"
 
-enum { MODEL_MAX_CLASSES = 4 };
+enum { MODEL_MAX_KINDS = 4 };
 
 struct model_sides {
     struct model_prices *prices; /* borrowed */
-    uint32_t n_classes;
-    uint8_t *class_of; /* [n_ranks] kind of the rank's shard */
-    double *seconds;   /* [n_ranks][3][MODEL_MAX_CLASSES] by side and kind of the block; NaN: not asked yet */
-    enum ring_job job; /* that the seconds are of */
+    uint32_t n_ranks, n_kinds;
+    uint32_t first[MODEL_MAX_KINDS], last[MODEL_MAX_KINDS]; /* blocks of each kind */
+    uint32_t *blocks;  /* [2 * n_ranks] in hand at the start of a pass, twice over */
+    uint8_t *kinds;    /* [2 * n_ranks] the same blocks' kinds */
+    double *block_s;   /* [3][n_kinds][n_ranks] by side and kind of the block, and by rank */
+    double *add_s;     /* [2][n_kinds][n_ranks] of an addition, of one that begins */
+    double *prepare_s; /* [n_ranks] */
+    enum ring_job job; /* that block_s is of */
 };
 
-/* RING_UNSUPPORTED, without a line, if shards are of too many kinds. */
+/* Of a plan that model_patterns_read takes. RING_UNSUPPORTED, without a line, if shards are of too many
+ * kinds. */
 enum ring_status model_sides_init(struct model_sides *sides, struct model_prices *prices,
                                   struct ring_error *error);
 void model_sides_fini(struct model_sides *sides);
 
-/* From here on of this job, forward or backward. */
-void model_sides_turn(struct model_sides *sides, enum ring_job job);
-
-double model_sides_ask(struct model_sides *sides, uint32_t rank, uint32_t block);
-
-/* model_prices_block_s of the block's work. */
-static inline double model_sides_block_s(struct model_sides *sides, uint32_t rank, uint32_t block)
+/* The kinds of the blocks that ranks have in hand at so many steps into a pass, s <= n_ranks; [n_ranks]. */
+static inline const uint8_t *model_sides_kinds(const struct model_sides *sides, uint32_t s)
 {
-    uint32_t side = block < rank ? 0 : block == rank ? 1 : 2;
-    double seconds = sides->seconds[((size_t)rank * 3 + side) * MODEL_MAX_CLASSES + sides->class_of[block]];
-
-    return isnan(seconds) ? model_sides_ask(sides, rank, block) : seconds;
+    return sides->kinds + (sides->n_ranks - s);
 }
+
+/* What each rank computes at a step, [n_ranks]: while it waits for messages, and after. */
+void model_sides_price(struct model_sides *sides, const struct model_pattern *pattern, double *compute_s,
+                       double *add_s);
+
+/* out[rank] = table[kinds[rank]][rank]; table is [n_kinds][n_ranks]. */
+void model_sides_pick(const struct model_sides *sides, const double *table, const uint8_t *kinds,
+                      double *out);
 
 #endif

@@ -149,6 +149,9 @@ static void assert_same_both_ways(enum ring_pass pass)
     must(model_prices_init(&play.prices, &large->ring, &error), &error);
     must(model_play_dataflow(&play, &error), &error);
     assert_memory_equal(ends_s, large->ends_s, N * sizeof *ends_s);
+    for (uint32_t rank = 0; rank < N; rank++)
+        totals[rank].end_s = ends_s[rank];
+    assert_memory_equal(totals, large->totals, N * sizeof *totals);
     print_times(pass == RING_PASS_FORWARD ? "uneven, forward" : "uneven, backward", large);
     model_prices_fini(&play.prices);
     free(ends_s);

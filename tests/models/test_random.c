@@ -144,6 +144,8 @@ static void a_regular_schedule_names_the_blocks_that_its_steps_have(void **state
                     that.plan.pass == RING_PASS_BOTH && s >= that.plan.n_ranks ? that.plan.n_ranks : 0;
                 ring_plan_step(&that.plan, rank, s, &step);
                 assert_int_equal(that.plan.kind->block(&that.plan, rank, s - begin), step.block);
+                uint32_t n = that.plan.n_ranks, behind = (rank + n - (s - begin)) % n;
+                assert_int_equal(that.plan.kind->block(&that.plan, behind, 0), step.block);
             }
         ring_case_fini(&that);
     }
