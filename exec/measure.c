@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/calibration.h"
 #include "exec/memory.h"
 #include "exec/output.h"
 #include "exec/probe.h"
 #include "exec/processor.h"
+
+/* Looks at the machine's speed before the first repeat, one after the other. */
+enum { N_BEFORE = 3 };
 
 /* What a rank knows about all repeats, for rank 0. */
 struct facts {
@@ -21,7 +25,7 @@ struct facts {
     uint64_t device_bytes;               /* taken of its device's memory; 0: it has none */
     double clock_error_s;
     double core_share;
-    double drift; /* around the shown repeat; 0: unknown */
+    double before[N_BEFORE], drift; /* how slow it was then, and in the median of all looks; 0: unknown */
     uint64_t n_rows;
 };
 
@@ -29,7 +33,7 @@ struct repeats {
     uint32_t n, shown;         /* shown: the median one, whose trace is written */
     double *start_s, *time_s;  /* time: from the common start to the last rank's end */
     double *core_share;        /* of this rank */
-    double *drift;             /* [n + 1], before each repeat and after the last; this rank's */
+    double *looks;             /* [N_BEFORE + n], some before the first and one after each; this rank's */
     struct ring_trace *traces; /* this rank's */
 };
 
@@ -58,9 +62,9 @@ static enum ring_status repeats_open(struct repeats *repeats, uint32_t n, struct
     repeats->start_s = calloc(n, sizeof *repeats->start_s);
     repeats->time_s = calloc(n, sizeof *repeats->time_s);
     repeats->core_share = calloc(n, sizeof *repeats->core_share);
-    repeats->drift = calloc((size_t)n + 1, sizeof *repeats->drift);
+    repeats->looks = calloc((size_t)n + N_BEFORE, sizeof *repeats->looks);
     repeats->traces = calloc(n, sizeof *repeats->traces);
-    if (!repeats->start_s || !repeats->time_s || !repeats->core_share || !repeats->drift || !repeats->traces)
+    if (!repeats->start_s || !repeats->time_s || !repeats->core_share || !repeats->looks || !repeats->traces)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for %" PRIu32 " repeats", n);
     return RING_OK;
 }
@@ -72,7 +76,7 @@ static void repeats_close(struct repeats *repeats)
     free(repeats->start_s);
     free(repeats->time_s);
     free(repeats->core_share);
-    free(repeats->drift);
+    free(repeats->looks);
     free(repeats->traces);
 }
 
@@ -101,8 +105,10 @@ static double last_end_s(const struct ring_trace *trace, double otherwise_s)
 static enum ring_status run_repeats(struct exec_session *session, struct exec_probe *probe,
                                     struct repeats *repeats, struct ring_error *error)
 {
-    enum ring_status status = exec_probe_look(probe, session, &repeats->drift[0], error);
+    enum ring_status status = RING_OK;
 
+    for (int i = 0; i < N_BEFORE && status == RING_OK; i++)
+        status = exec_probe_look(probe, session, &repeats->looks[i], error);
     for (uint32_t i = 0; i < repeats->n && status == RING_OK; i++) {
         struct exec_pass_time time = {0, 0, 0};
         exec_progress(session, "repeat %" PRIu32 " of %" PRIu32, i + 1, repeats->n);
@@ -111,7 +117,7 @@ static enum ring_status run_repeats(struct exec_session *session, struct exec_pr
         repeats->time_s[i] = last_end_s(&repeats->traces[i], time.end_s) - time.start_s;
         repeats->core_share[i] = time.core_share;
         if (status == RING_OK)
-            status = exec_probe_look(probe, session, &repeats->drift[i + 1], error);
+            status = exec_probe_look(probe, session, &repeats->looks[N_BEFORE + i], error);
     }
     return status;
 }
@@ -156,23 +162,27 @@ static enum ring_status check_bytes(const struct exec_session *session, uint64_t
                      session->rank, sent, n_passes, planned);
 }
 
-static struct facts own_facts(const struct exec_session *session, const struct repeats *repeats)
+static struct facts own_facts(const struct exec_session *session, struct repeats *repeats)
 {
-    return (struct facts){
-        .peak_bytes = exec_memory_peak(),
-        .baseline_bytes = session->baseline_bytes,
-        .device_bytes = session->processor->device_bytes ? session->processor->device_bytes(session) : 0,
-        .clock_error_s = session->clock.error_s,
-        .core_share = repeats->core_share[repeats->shown],
-        .drift = (repeats->drift[repeats->shown] + repeats->drift[repeats->shown + 1]) / 2,
-        .n_rows = repeats->traces[repeats->shown].n_rows};
+    struct facts facts = {.peak_bytes = exec_memory_peak(),
+                          .baseline_bytes = session->baseline_bytes,
+                          .device_bytes = session->processor->device_bytes
+                                              ? session->processor->device_bytes(session)
+                                              : 0,
+                          .clock_error_s = session->clock.error_s,
+                          .core_share = repeats->core_share[repeats->shown],
+                          .n_rows = repeats->traces[repeats->shown].n_rows};
+
+    memcpy(facts.before, repeats->looks, sizeof facts.before);
+    facts.drift = exec_median(repeats->looks, (size_t)repeats->n + N_BEFORE);
+    return facts;
 }
 
 static void write_head(const struct exec_session *session, const struct repeats *repeats,
                        const struct facts *facts, FILE *file)
 {
     char transport[512];
-    double clock_error_s = 0, drift = 0;
+    double clock_error_s = 0, drift = 0, before[N_BEFORE] = {0};
 
     exec_describe_transport(session, transport, sizeof transport);
     fprintf(file, "ringlab-measure 1\nranks %d\nsteps %" PRIu32 "\n", session->n_ranks,
@@ -190,6 +200,8 @@ static void write_head(const struct exec_session *session, const struct repeats 
         if (facts[rank].clock_error_s > clock_error_s)
             clock_error_s = facts[rank].clock_error_s;
         drift += facts[rank].drift / session->n_ranks;
+        for (int i = 0; i < N_BEFORE; i++)
+            before[i] += facts[rank].before[i] / session->n_ranks;
     }
     fprintf(file, "\nbaseline_rss_bytes");
     for (int rank = 0; rank < session->n_ranks; rank++)
@@ -203,8 +215,12 @@ static void write_head(const struct exec_session *session, const struct repeats 
     for (int rank = 0; rank < session->n_ranks; rank++)
         fprintf(file, " %.3f", facts[rank].core_share);
     fputc('\n', file);
-    if (drift > 0)
-        fprintf(file, "drift %.4f\n", drift);
+    if (drift > 0) {
+        fprintf(file, "drift %.4f\ndrift_before", drift);
+        for (int i = 0; i < N_BEFORE; i++)
+            fprintf(file, " %.4f", before[i]);
+        fputc('\n', file);
+    }
     fprintf(file, "trace\n");
 }
 

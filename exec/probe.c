@@ -5,8 +5,28 @@
 
 #include <string.h>
 
-enum { PROBE_TOKENS = 2048, COLD_BLOCKS = 1, MAX_BLOCKS = 64 };
-#define LOOK_S 15e-3
+#include "exec/calibration.h"
+
+enum { OLD_TOKENS = 2048, COLD_BLOCKS = 1, MIN_BLOCKS = 5 };
+#define LOOK_S 30e-3
+
+/* The block that the calibration timed all along, in processor time as there: somebody else on the core is no
+ * slower core. A file without one is asked what it says of a large block. */
+static double find_block(const struct model_device *core, const struct ring_problem *problem, size_t *tokens)
+{
+    struct ring_problem one_head = *problem;
+    one_head.batch = one_head.heads = one_head.kv_heads = 1;
+    struct ring_work work = {OLD_TOKENS, OLD_TOKENS, (uint64_t)OLD_TOKENS * OLD_TOKENS};
+    struct model_block_cost cost;
+
+    *tokens = OLD_TOKENS;
+    if (model_device_block(core, &one_head, RING_PASS_FORWARD, &work, &cost, NULL) != RING_OK)
+        return 0;
+    if (cost.curve->head_dim != problem->head_dim || !(cost.curve->reference_s > 0))
+        return cost.kernel_s;
+    *tokens = (size_t)cost.curve->reference_tokens;
+    return cost.curve->reference_s;
+}
 
 enum ring_status exec_probe_open(struct exec_probe *probe, const struct exec_session *session,
                                  struct ring_error *error)
@@ -21,23 +41,30 @@ enum ring_status exec_probe_open(struct exec_probe *probe, const struct exec_ses
     if (session->kernel != block_kernel_find(NULL, problem->dtype, problem->head_dim))
         return RING_OK; /* another kernel than the calibrated one */
     uint32_t device = scenario->placement[session->rank];
-    const struct model_device *core = topology->vertices[topology->devices[device]].device;
-    struct ring_problem one_head = *problem;
-    one_head.batch = one_head.heads = one_head.kv_heads = 1;
-    struct ring_work work = {PROBE_TOKENS, PROBE_TOKENS, (uint64_t)PROBE_TOKENS * PROBE_TOKENS};
-    struct model_block_cost cost;
-    if (model_device_block(core, &one_head, RING_PASS_FORWARD, &work, &cost, NULL) != RING_OK)
+    probe->expected_s =
+        find_block(topology->vertices[topology->devices[device]].device, problem, &probe->tokens);
+    if (!(probe->expected_s > 0))
         return RING_OK;
-    probe->expected_s = cost.kernel_s;
-    double n_blocks = LOOK_S / cost.kernel_s;
-    probe->n_blocks = n_blocks < 1 ? 1 : n_blocks > MAX_BLOCKS ? MAX_BLOCKS : (size_t)n_blocks;
     return exec_kernel_bench_open(&probe->bench, RING_PASS_FORWARD, problem->dtype, problem->head_dim,
-                                  PROBE_TOKENS, 2, error);
+                                  probe->tokens, 2, error);
 }
 
 void exec_probe_close(struct exec_probe *probe)
 {
     exec_kernel_bench_close(&probe->bench);
+}
+
+/* Of one block, without whatever struck a few of them. */
+static double median_block_s(struct exec_probe *probe)
+{
+    double times_s[EXEC_PROBE_BLOCKS], begun_s = exec_clock_s();
+    size_t n = 0;
+
+    exec_kernel_bench_time(&probe->bench, probe->tokens, probe->tokens, false,
+                           COLD_BLOCKS); /* into caches that others filled */
+    while (n < EXEC_PROBE_BLOCKS && (n < MIN_BLOCKS || exec_clock_s() - begun_s < LOOK_S))
+        times_s[n++] = exec_kernel_bench_time(&probe->bench, probe->tokens, probe->tokens, false, 1).cpu_s;
+    return exec_median(times_s, n);
 }
 
 enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_session *session, double *drift,
@@ -46,12 +73,7 @@ enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_ses
     enum ring_status status = exec_barrier(session->comm, &session->pass_bound, "all ranks to probe", error);
 
     *drift = 0;
-    if (status != RING_OK || !(probe->expected_s > 0))
-        return status;
-    exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false,
-                           COLD_BLOCKS); /* into caches that others filled */
-    *drift =
-        exec_kernel_bench_time(&probe->bench, PROBE_TOKENS, PROBE_TOKENS, false, probe->n_blocks).wall_s /
-        probe->expected_s;
+    if (status == RING_OK && probe->expected_s > 0)
+        *drift = median_block_s(probe) / probe->expected_s;
     return status;
 }

@@ -9,10 +9,12 @@
 #include "exec/kernel_bench.h"
 #include "exec/session.h"
 
+enum { EXEC_PROBE_BLOCKS = 64 }; /* in one look, at most */
+
 struct exec_probe {
     struct exec_kernel_bench bench;
     double expected_s; /* of one block, from the device; 0: no probe here */
-    size_t n_blocks;   /* that one look takes */
+    size_t tokens;     /* of the block, a full square of one head */
 };
 
 /* Opens a probe where it means something: on the calibrated machine, with a kernel that its file knows.

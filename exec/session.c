@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "exec/memory.h"
+#include "exec/pin.h"
 #include "exec/processor.h"
 
 #define EXEC_DEVICE_NAME(name, text) text,
@@ -136,6 +137,16 @@ static enum ring_status open_own(struct exec_session *session, bool needs_data, 
     return status;
 }
 
+/* Ranks that take turns do it on the core that the placement gives them, as a prediction has it. */
+static void take_seat(const struct exec_session *session)
+{
+    const struct config_scenario *scenario = session->scenario;
+
+    if (session->bound.crowded && session->clock.n_hosts == 1 && scenario->compute.threads <= 1 &&
+        scenario->compute.block_s <= 0)
+        exec_pin(scenario->placement[session->rank]);
+}
+
 enum ring_status exec_session_open(struct exec_session *session, const struct exec_session_spec *spec,
                                    struct ring_error *error)
 {
@@ -154,6 +165,7 @@ enum ring_status exec_session_open(struct exec_session *session, const struct ex
         session->bound.crowded = session->clock.ranks_here * threads_of(session) > session->clock.cores_here;
         session->pass_bound = session->bound;
         session->pass_bound.timeout_s *= session->plan.n_steps + 1.0;
+        take_seat(session);
     }
     if (status == RING_OK)
         status = choose_processor(session, spec, error);

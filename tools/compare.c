@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tools/commands.h"
+#include "tools/drift.h"
 #include "tools/file.h"
 #include "tools/measured.h"
 #include "tools/memory.h"
@@ -26,7 +27,9 @@ double tool_compare_scaled(const struct tool_result *predicted, const struct too
     double busiest_s = 0;
     for (uint32_t i = 0; i < predicted->n_ranks; i++)
         busiest_s = fmax(busiest_s, predicted->ranks[i].compute_s);
-    return measured->drift > 0 ? predicted->time_s + (measured->drift - 1) * busiest_s : predicted->time_s;
+    double known = predicted->slowdown > 0 ? predicted->slowdown : 1; /* already in the prediction */
+    return measured->drift > 0 ? predicted->time_s + (measured->drift / known - 1) * busiest_s
+                               : predicted->time_s;
 }
 
 static double difference(struct tool_pair pair)
@@ -226,6 +229,23 @@ static enum ring_status compare_files(const struct tool_options *options, struct
     return status;
 }
 
+enum ring_status tool_compare_run(struct tool_setup *setup, const struct tool_options *options,
+                                  bool with_steps, struct tool_result *predicted,
+                                  struct tool_result *measured, struct ring_error *error)
+{
+    tool_result_init(predicted);
+    enum ring_status status = tool_measure_run(setup, options, measured, error);
+    if (status != RING_OK)
+        return status;
+    tool_drift_note(measured->looks, measured->n_looks);
+    if (!options->as_calibrated)
+        status = tool_setup_price(setup, tool_drift_of(setup->scenario), error);
+    if (status == RING_OK)
+        status = tool_simulate(setup, options->world, with_steps, predicted, error);
+    tool_drift_note(&measured->drift, measured->drift > 0);
+    return status;
+}
+
 enum ring_status tool_compare(const struct tool_options *options, struct ring_error *error)
 {
     struct tool_setup setup;
@@ -238,13 +258,7 @@ enum ring_status tool_compare(const struct tool_options *options, struct ring_er
     if (status != RING_OK)
         return status;
     bool with_steps = options->steps || setup.plan.n_ranks <= TOOL_STEPS_RANKS;
-    tool_result_init(&measured);
-    tool_result_init(&predicted);
-    status = tool_memory_refuse(&setup, error);
-    if (status == RING_OK)
-        status = tool_simulate(&setup, options->world, true, &predicted, error);
-    if (status == RING_OK)
-        status = tool_measure_run(&setup, options, &measured, error);
+    status = tool_compare_run(&setup, options, true, &predicted, &measured, error);
     if (status == RING_OK)
         status = show(&predicted, &measured, with_steps, options, error);
     tool_result_fini(&predicted);

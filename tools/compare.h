@@ -4,7 +4,9 @@
 #ifndef TOOL_COMPARE_H
 #define TOOL_COMPARE_H
 
+#include "tools/options.h"
 #include "tools/result.h"
+#include "tools/setup.h"
 
 enum tool_part { TOOL_PART_COMPUTE, TOOL_PART_TRANSFER, TOOL_PART_WAIT, TOOL_PART_OVERHEAD, TOOL_N_PARTS };
 extern const char *const tool_part_names[TOOL_N_PARTS];
@@ -45,6 +47,12 @@ double tool_compare_scaled(const struct tool_result *predicted, const struct too
 /* steps is the caller's to free. RING_NO_MEMORY. */
 enum ring_status tool_compare_results(const struct tool_result *predicted, const struct tool_result *measured,
                                       struct tool_comparison *comparison, struct ring_error *error);
+
+/* Measures, and then predicts with this machine as fast as it was in looks before that: the run itself is not
+ * looked at. Both results are initialised here and the caller's to finish, whatever comes back. */
+enum ring_status tool_compare_run(struct tool_setup *setup, const struct tool_options *options,
+                                  bool with_steps, struct tool_result *predicted,
+                                  struct tool_result *measured, struct ring_error *error);
 
 /* compare_print.c: which part differs most, in a sentence or two; and everything as text. */
 void tool_compare_sentence(const struct tool_result *predicted, const struct tool_result *measured,

@@ -194,19 +194,23 @@ void tool_compare_sentence(const struct tool_result *predicted, const struct too
         difference_s < 0 ? "short" : "long", tool_percent(fabs(difference_s) / step_s).text, where);
 }
 
-/* A machine that runs slower than when it was calibrated makes a right model look wrong; said apart, never
- * folded into the figures above. */
+/* A machine that runs slower than just before makes a right model look wrong; said apart, never folded into the
+ * figures above. */
 static void print_drift(const struct tool_result *predicted, const struct tool_result *measured, FILE *file)
 {
     char text[512];
     struct tool_pair scaled = {tool_compare_scaled(predicted, measured), measured->time_s};
     if (!(measured->drift > 0))
         return;
+    char known[64] = "";
+    if (predicted->slowdown > 0)
+        snprintf(known, sizeof known, "; the prediction has %.2f x from looks before it",
+                 predicted->slowdown);
     snprintf(
         text, sizeof text,
-        "Around the run shown, a fixed block took %.2f x its calibrated time. With all computing slower by "
-        "that, the prediction would be %s (error %s); nothing above is scaled.",
-        measured->drift, TIME(scaled.predicted_s), tool_signed_percent(tool_pair_error(scaled)).text);
+        "During the run, a fixed block took %.2f x its calibrated time%s. With that as the machine's speed "
+        "it would be %s (error %s); nothing above is scaled by it.",
+        measured->drift, known, TIME(scaled.predicted_s), tool_signed_percent(tool_pair_error(scaled)).text);
     tool_report_wrapped(text, 2, file);
 }
 

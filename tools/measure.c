@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "tools/commands.h"
+#include "tools/drift.h"
 #include "tools/file.h"
 #include "tools/measured.h"
 #include "tools/report.h"
@@ -22,6 +23,8 @@ enum ring_status tool_measure(const struct tool_options *options, struct ring_er
         status = tool_file_probe(options->out, error);
     if (status == RING_OK)
         status = tool_measure_run(&setup, options, &result, error);
+    tool_drift_note(result.looks, result.n_looks);
+    tool_drift_note(&result.drift, result.drift > 0);
     if (status == RING_OK && options->out != NULL)
         status = tool_result_save(&result, with_steps, options->out, error);
     if (status == RING_OK)

@@ -59,6 +59,16 @@ static double mean_of(const char *text)
     }
 }
 
+static void read_looks(struct tool_result *result, const char *text)
+{
+    for (char *end; result->n_looks < TOOL_LOOKS; text = end) {
+        double value = strtod(text, &end);
+        if (end == text)
+            return;
+        result->looks[result->n_looks++] = value;
+    }
+}
+
 static enum ring_status read_key(struct reading *reading, const char *key, const char *text)
 {
     struct tool_result *result = reading->result;
@@ -74,6 +84,8 @@ static enum ring_status read_key(struct reading *reading, const char *key, const
         reading->first_s = strtod(text, NULL);
     else if (strcmp(key, "drift") == 0)
         result->drift = strtod(text, NULL);
+    else if (strcmp(key, "drift_before") == 0)
+        read_looks(result, text);
     else if (strcmp(key, "core_share") == 0)
         result->core_share = mean_of(text);
     else if (strcmp(key, "peak_rss_bytes") == 0)

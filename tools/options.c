@@ -35,6 +35,7 @@ enum key {
     KEY_IMPORT,
     KEY_ROUNDS,
     KEY_PROTECT,
+    KEY_AS_CALIBRATED,
     KEY_REPEAT,
     KEY_RANKS,
 };
@@ -48,6 +49,9 @@ static const struct choice all_options[] = {
     {TOOL_TAKES_SET,
      {"set", KEY_SET, "KEY=VALUE", 0, "Change a key of the scenario, e.g. ring.layout=striped", 0}},
     {TOOL_TAKES_WORLD, {"world", KEY_WORLD, "WORLD", 0, NULL, 0}},
+    {TOOL_TAKES_DRIFT,
+     {"as-calibrated", KEY_AS_CALIBRATED, NULL, 0,
+      "Predict this machine as it was calibrated, not as fast as it ran in the last minutes", 0}},
     {TOOL_TAKES_JSON, {"json", KEY_JSON, NULL, 0, "One JSON document on standard output", 0}},
     {TOOL_TAKES_OUT_FILE, {"out", KEY_OUT, "FILE", 0, "Write the JSON document to FILE as well", 0}},
     {TOOL_TAKES_OUT_FOLDER, {"out", KEY_OUT, "DIR", 0, "Write predicted.json and measured.json into DIR", 0}},
@@ -213,6 +217,9 @@ static error_t parse_one(int key, char *word, struct argp_state *state)
         return 0;
     case KEY_ROUNDS:
         options->n_rounds = number_to("rounds", word, 32, state);
+        return 0;
+    case KEY_AS_CALIBRATED:
+        options->as_calibrated = true;
         return 0;
     case KEY_PROTECT:
         options->protect = true;

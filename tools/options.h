@@ -26,6 +26,7 @@ enum {
     TOOL_TAKES_SEEDS = 1 << 12,
     TOOL_TAKES_DEVICE = 1 << 14,
     TOOL_TAKES_VALIDATE = 1 << 13,
+    TOOL_TAKES_DRIFT = 1 << 15,
     TOOL_TAKES_RANKS = 1 << 16,
 };
 
@@ -52,6 +53,7 @@ struct tool_options {
     const char *import; /* NULL: none; nvidia-smi or hwloc */
     uint32_t n_rounds;  /* 0: not given */
     bool protect;       /* ranks at a real-time priority */
+    bool as_calibrated; /* predictions are not stretched by how fast the machine was lately */
     bool quiet;         /* no command line: the mpirun command is not shown */
 };
 

@@ -55,7 +55,7 @@ struct tool_pass {
                                      nothing moves, infinite: nothing hides its latency, NaN: unknown, or
                                      nothing hides for want of a free core */
 };
-enum { TOOL_MAX_PASSES = 2 };
+enum { TOOL_MAX_PASSES = 2, TOOL_LOOKS = 4 };
 
 /* One link that carried something. predicted: bytes_per_s is what it can carry and busy_s how long it needs
  * for the bytes at that rate; measured: busy_s is when messages over it were moving, and bytes_per_s their
@@ -108,6 +108,9 @@ struct tool_result {
     double moving_s;   /* how long something moved over a hop, added up over hops; two at once count once */
     double drift;      /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
                           unknown */
+    double looks[TOOL_LOOKS]; /* likewise, right before the first repeat; not in documents */
+    size_t n_looks;
+    double slowdown;   /* of a prediction: kernels take this times their calibrated time; 0: as calibrated */
     bool on_device;    /* of a measured run: what its ranks hold in memory is memory of a CUDA device */
     double core_share; /* of a measured run: processor time over time, mean over ranks; 0: unknown */
     struct tool_verdict verdict;

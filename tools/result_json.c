@@ -225,6 +225,8 @@ enum ring_status tool_result_write(const struct tool_result *result, bool with_s
         good &= write_member("repeats", repeats_json(result), stream);
     if (result->drift > 0)
         good &= write_member("drift", tool_json_number(result->drift), stream);
+    if (result->slowdown > 0)
+        good &= write_member("slowdown", tool_json_number(result->slowdown), stream);
     good &= write_member("n_steps", json_integer(result->n_steps), stream);
     good &= write_member("bound",
                          json_pack("{so so so}", "compute_s", tool_json_number(result->bound.compute_s),

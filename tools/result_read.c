@@ -240,6 +240,8 @@ static void read_rest(struct tool_reader *reader, const json_t *root)
     result->time_s = tool_reader_amount(reader, root, "time_s");
     if (json_object_get(root, "drift") != NULL)
         result->drift = tool_reader_amount(reader, root, "drift");
+    if (json_object_get(root, "slowdown") != NULL)
+        result->slowdown = tool_reader_amount(reader, root, "slowdown");
     result->bound = (struct model_bound){.compute_s = tool_reader_amount(reader, bound, "compute_s"),
                                          .network_s = tool_reader_amount(reader, bound, "network_s"),
                                          .time_s = tool_reader_amount(reader, bound, "time_s")};

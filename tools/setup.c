@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tools/cache.h"
+#include "tools/drift.h"
 
 enum { MOST_RANKS = 1 << 16 }; /* that are tried to find a number on which a problem fits */
 
@@ -41,10 +42,10 @@ enum ring_status tool_setup_file(const struct tool_options *options, char *out, 
 
 static const double made_up_block_s = 1e-3;
 
-static enum ring_status price(struct tool_setup *setup, bool only_runs, struct ring_error *error)
+static enum ring_status price(struct tool_setup *setup, bool only_runs, double slowdown,
+                              struct ring_error *error)
 {
     const struct config_scenario *scenario = setup->scenario;
-    enum ring_status status = ring_plan_init(&setup->plan, &scenario->plan, error);
     struct model_ring_spec spec = {
         .plan = &setup->plan,
         .topology = scenario->topology,
@@ -53,9 +54,8 @@ static enum ring_status price(struct tool_setup *setup, bool only_runs, struct r
         .progress = scenario->progress,
         .faults = &scenario->faults,
     };
-    if (status != RING_OK)
-        return status;
-    status = model_ring_init(&setup->ring, &spec, error);
+    spec.compute.slowdown = slowdown;
+    enum ring_status status = model_ring_init(&setup->ring, &spec, error);
     if (status != RING_BAD_INPUT || !only_runs || spec.compute.block_s > 0)
         return status;
     struct ring_error why = *error;
@@ -87,7 +87,9 @@ static enum ring_status open_setup(struct tool_setup *setup, const struct tool_o
     if (status == RING_OK)
         status = tool_cache_load(setup->path, &overrides, options, &setup->scenario, error);
     if (status == RING_OK)
-        status = price(setup, only_runs, error);
+        status = ring_plan_init(&setup->plan, &setup->scenario->plan, error);
+    if (status == RING_OK)
+        status = price(setup, only_runs, options->as_calibrated ? 1 : tool_drift_of(setup->scenario), error);
     if (status == RING_OK) {
         status = find_fit(setup, error);
         if (status != RING_OK)
@@ -110,6 +112,12 @@ enum ring_status tool_setup_open_run(struct tool_setup *setup, const struct tool
                                      struct ring_error *error)
 {
     return open_setup(setup, options, true, error);
+}
+
+enum ring_status tool_setup_price(struct tool_setup *setup, double slowdown, struct ring_error *error)
+{
+    model_ring_fini(&setup->ring);
+    return price(setup, false, slowdown, error);
 }
 
 void tool_setup_close(struct tool_setup *setup)

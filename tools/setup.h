@@ -25,6 +25,8 @@ enum ring_status tool_setup_open(struct tool_setup *setup, const struct tool_opt
 /* The same for what only runs: where the devices have no curve, each block has a made-up time of 1 ms. */
 enum ring_status tool_setup_open_run(struct tool_setup *setup, const struct tool_options *options,
                                      struct ring_error *error);
+/* Prices it anew, with kernels that take slowdown times what the curves say. */
+enum ring_status tool_setup_price(struct tool_setup *setup, double slowdown, struct ring_error *error);
 void tool_setup_close(struct tool_setup *setup);
 
 /* Path of the command line's scenario, or of the quickstart scenario. */

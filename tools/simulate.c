@@ -11,6 +11,7 @@
 #include "models/recurrence.h"
 #include "sim/sim.h"
 #include "tools/cache.h"
+#include "tools/drift.h"
 #include "tools/passes.h"
 #include "tools/play.h"
 #include "tools/traffic.h"
@@ -160,6 +161,8 @@ enum ring_status tool_simulate(const struct tool_setup *setup, const char *world
         tool_cache_doubt(result, setup);
     if (status == RING_OK)
         note_threads(result, setup);
+    if (status == RING_OK)
+        tool_drift_say(result, setup);
     if (status == RING_OK)
         tool_verdict_find(result, &setup->ring);
     if (status == RING_OK)

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/measured.h"
 #include "tools/setup.h"
 #include "tools/simulate.h"
 
@@ -80,28 +79,40 @@ static void describe(const struct ring_plan_spec *plan, const char *name, bool n
 
 /* --- one run ------------------------------------------------------------------------------------------- */
 
-static enum ring_status both_worlds(const struct tool_setup *setup, const struct tool_options *options,
+/* The prediction as if the machine ran as it did when it was calibrated. */
+static enum ring_status as_calibrated(struct tool_setup *setup, const struct tool_options *options,
+                                      double *time_s, struct ring_error *error)
+{
+    struct tool_result result;
+    enum ring_status status = tool_setup_price(setup, 1, error);
+    if (status != RING_OK)
+        return status;
+    status = tool_simulate(setup, options->world, false, &result, error);
+    *time_s = result.time_s;
+    tool_result_fini(&result);
+    return status;
+}
+
+static enum ring_status both_worlds(struct tool_setup *setup, const struct tool_options *options,
                                     struct tool_trial *trial, struct ring_error *error)
 {
     struct tool_result predicted, measured;
     struct tool_comparison comparison = {.steps = NULL};
-    tool_result_init(&measured);
-    enum ring_status status = tool_simulate(setup, options->world, false, &predicted, error);
-    if (status == RING_OK)
-        status = tool_measure_run(setup, options, &measured, error);
+    enum ring_status status = tool_compare_run(setup, options, false, &predicted, &measured, error);
     if (status == RING_OK)
         status = tool_compare_results(&predicted, &measured, &comparison, error);
     if (status == RING_OK) {
         trial->plan = setup->scenario->plan;
         trial->predicted_s = predicted.time_s;
         trial->measured_s = measured.time_s;
-        trial->scaled_s = tool_compare_scaled(&predicted, &measured);
-        trial->drift = measured.drift;
+        trial->slowdown = predicted.slowdown > 0 ? predicted.slowdown : 1;
         trial->core_share = measured.core_share;
         for (enum tool_part part = 0; part < TOOL_N_PARTS; part++)
             trial->parts_s[part] =
                 comparison.all.parts[part].predicted_s - comparison.all.parts[part].measured_s;
     }
+    if (status == RING_OK)
+        status = as_calibrated(setup, options, &trial->calibrated_s, error);
     free(comparison.steps);
     tool_result_fini(&predicted);
     tool_result_fini(&measured);

@@ -17,10 +17,10 @@ struct tool_trial {
     char label[192]; /* the scenario, in short */
     struct ring_plan_spec plan;
     double predicted_s, measured_s;
-    double scaled_s;              /* the prediction if the machine is as slow as it was beside this run */
+    double calibrated_s;          /* the prediction as if the machine ran as when it was calibrated */
     double lowest_s, highest_s;   /* the medians of all rounds lie between these */
     double parts_s[TOOL_N_PARTS]; /* predicted - measured, mean over ranks */
-    double drift;                 /* 0: unknown */
+    double slowdown;              /* what the prediction was stretched by; 1: nothing */
     double core_share;            /* mean over ranks: processor time over time; 0: unknown */
 };
 
@@ -36,11 +36,11 @@ struct tool_accuracy {
     double part_median[TOOL_N_PARTS]; /* median of its absolute value */
 };
 
-/* (predicted - measured) / measured, of the scaled prediction if scaled. */
-double tool_trial_error(const struct tool_trial *trial, bool scaled);
+/* (predicted - measured) / measured, of the prediction as calibrated if calibrated. */
+double tool_trial_error(const struct tool_trial *trial, bool calibrated);
 
 /* RING_NO_MEMORY. No trials: all figures are zero. */
-enum ring_status tool_accuracy_find(const struct tool_trial *trials, size_t n, bool scaled,
+enum ring_status tool_accuracy_find(const struct tool_trial *trials, size_t n, bool calibrated,
                                     struct tool_accuracy *accuracy, struct ring_error *error);
 
 /* Under which circumstances. */

@@ -64,18 +64,18 @@ static enum ring_status draw(const struct tool_trial *trials, size_t n, const ch
 static enum ring_status show(const struct tool_validation *v, const struct tool_trial *trials, size_t n,
                              struct ring_error *error)
 {
-    struct tool_accuracy as_is, scaled;
+    struct tool_accuracy as_is, calibrated;
     enum ring_status status = tool_accuracy_find(trials, n, false, &as_is, error);
     if (status == RING_OK)
-        status = tool_accuracy_find(trials, n, true, &scaled, error);
+        status = tool_accuracy_find(trials, n, true, &calibrated, error);
     if (status != RING_OK)
         return status;
     printf("  %zu scenarios in %u round%s, %.0f s; load %s; protection: %s\n\n", n, v->circumstances.n_rounds,
            v->circumstances.n_rounds > 1 ? "s" : "", v->circumstances.seconds, v->circumstances.load,
            v->circumstances.real_time ? "real-time ranks" : "none");
     printf("                     median     p95   worst     bias  order right\n");
-    const struct tool_accuracy *const rows[] = {&as_is, &scaled};
-    static const char *const names[] = {"as predicted", "drift taken out"};
+    const struct tool_accuracy *const rows[] = {&as_is, &calibrated};
+    static const char *const names[] = {"as predicted", "as calibrated"};
     for (int i = 0; i < 2; i++)
         printf("  %-16s  %5.1f %%  %4.1f %%  %4.1f %%  %+5.1f %%  %.1f %% of %zu pairs\n", names[i],
                100 * rows[i]->median, 100 * rows[i]->p95, 100 * rows[i]->worst, 100 * rows[i]->bias,

@@ -10,9 +10,9 @@
 static const double apart =
     0.05; /* times that differ by less are not to be ranked: the measurement is not that sure */
 
-double tool_trial_error(const struct tool_trial *trial, bool scaled)
+double tool_trial_error(const struct tool_trial *trial, bool calibrated)
 {
-    double predicted_s = scaled ? trial->scaled_s : trial->predicted_s;
+    double predicted_s = calibrated ? trial->calibrated_s : trial->predicted_s;
     return (predicted_s - trial->measured_s) / trial->measured_s;
 }
 
@@ -22,11 +22,11 @@ static double median_of(double *values, size_t n)
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-static void find_errors(const struct tool_trial *trials, size_t n, bool scaled, double *room,
+static void find_errors(const struct tool_trial *trials, size_t n, bool calibrated, double *room,
                         struct tool_accuracy *accuracy)
 {
     for (size_t i = 0; i < n; i++) {
-        double error = tool_trial_error(&trials[i], scaled);
+        double error = tool_trial_error(&trials[i], calibrated);
         accuracy->bias += error / (double)n;
         room[i] = fabs(error);
         if (room[i] > accuracy->worst) {
@@ -53,21 +53,22 @@ static void find_parts(const struct tool_trial *trials, size_t n, double *room,
 
 /* Does the prediction choose between two scenarios as the measurement does? A prediction that sees no
  * difference does not. */
-static void find_order(const struct tool_trial *trials, size_t n, bool scaled, struct tool_accuracy *accuracy)
+static void find_order(const struct tool_trial *trials, size_t n, bool calibrated,
+                       struct tool_accuracy *accuracy)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++) {
             double a = trials[i].measured_s, b = trials[j].measured_s;
             if (!(fabs(a - b) > apart * fmin(a, b)))
                 continue;
-            double p = scaled ? trials[i].scaled_s : trials[i].predicted_s,
-                   q = scaled ? trials[j].scaled_s : trials[j].predicted_s;
+            double p = calibrated ? trials[i].calibrated_s : trials[i].predicted_s,
+                   q = calibrated ? trials[j].calibrated_s : trials[j].predicted_s;
             accuracy->n_pairs++;
             accuracy->n_right += (p < q && a < b) || (p > q && a > b);
         }
 }
 
-enum ring_status tool_accuracy_find(const struct tool_trial *trials, size_t n, bool scaled,
+enum ring_status tool_accuracy_find(const struct tool_trial *trials, size_t n, bool calibrated,
                                     struct tool_accuracy *accuracy, struct ring_error *error)
 {
     *accuracy = (struct tool_accuracy){.n = n};
@@ -76,9 +77,9 @@ enum ring_status tool_accuracy_find(const struct tool_trial *trials, size_t n, b
     double *room = malloc(n * sizeof *room);
     if (room == NULL)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for %zu errors", n);
-    find_errors(trials, n, scaled, room, accuracy);
+    find_errors(trials, n, calibrated, room, accuracy);
     find_parts(trials, n, room, accuracy);
-    find_order(trials, n, scaled, accuracy);
+    find_order(trials, n, calibrated, accuracy);
     free(room);
     return RING_OK;
 }

@@ -33,11 +33,10 @@ static json_t *trial_json(const struct tool_trial *trial)
         json_pack("{ss so so so}", "scenario", trial->label, "predicted_s",
                   tool_json_number(trial->predicted_s), "measured_s", tool_json_number(trial->measured_s),
                   "error", tool_json_number(tool_trial_error(trial, false)));
-    json_object_set_new(row, "error_without_drift",
-                        trial->drift > 0 ? tool_json_number(tool_trial_error(trial, true)) : json_null());
+    json_object_set_new(row, "error_as_calibrated", tool_json_number(tool_trial_error(trial, true)));
     json_object_set_new(row, "lowest_s", tool_json_number(trial->lowest_s));
     json_object_set_new(row, "highest_s", tool_json_number(trial->highest_s));
-    json_object_set_new(row, "drift", known(trial->drift));
+    json_object_set_new(row, "slowdown", tool_json_number(trial->slowdown));
     json_object_set_new(row, "core_share", known(trial->core_share));
     json_object_set_new(row, "difference_s", parts_json(trial->parts_s));
     return row;
@@ -56,10 +55,10 @@ enum ring_status tool_validate_write(const struct tool_trial *trials, size_t n,
                                      const struct tool_circumstances *circumstances, FILE *file,
                                      struct ring_error *error)
 {
-    struct tool_accuracy as_is, scaled;
+    struct tool_accuracy as_is, calibrated;
     enum ring_status status = tool_accuracy_find(trials, n, false, &as_is, error);
     if (status == RING_OK)
-        status = tool_accuracy_find(trials, n, true, &scaled, error);
+        status = tool_accuracy_find(trials, n, true, &calibrated, error);
     if (status != RING_OK)
         return status;
     json_t *rows = json_array();
@@ -68,7 +67,7 @@ enum ring_status tool_validate_write(const struct tool_trial *trials, size_t n,
     json_t *root =
         json_pack("{ss ss so so so so}", "schema", TOOL_VALIDATE_SCHEMA, "ringlab", RINGLAB_VERSION,
                   "circumstances", circumstances_json(circumstances), "accuracy", figures_json(&as_is),
-                  "accuracy_without_drift", figures_json(&scaled), "trials", rows);
+                  "accuracy_as_calibrated", figures_json(&calibrated), "trials", rows);
     if (root == NULL)
         return ring_fail(error, RING_NO_MEMORY, "out of memory for the document");
     bool good = json_dumpf(root, file, JSON_INDENT(1)) == 0 && fputc('\n', file) != EOF;

@@ -87,7 +87,7 @@ static enum ring_status write_kinds(const struct tool_trial *trials, size_t n, F
         if (status == RING_OK && i == 0) {
             status = tool_accuracy_find(some, n_some, true, &accuracy, error);
             if (status == RING_OK)
-                write_row("all, the machine's drift taken out", &accuracy, file);
+                write_row("all, predicted as calibrated", &accuracy, file);
         }
     }
     free(some);
@@ -111,11 +111,12 @@ static enum ring_status write_parts(const struct tool_trial *trials, size_t n, F
 static void write_circumstances(const struct tool_trial *trials, size_t n, const struct tool_circumstances *c,
                                 FILE *file)
 {
-    double drift = 0, share = 0, least = INFINITY;
-    size_t n_drift = 0, n_share = 0;
+    double slowdown = 0, slowest = 0, fastest = INFINITY, share = 0, least = INFINITY;
+    size_t n_share = 0;
     for (size_t i = 0; i < n; i++) {
-        drift += trials[i].drift;
-        n_drift += trials[i].drift > 0;
+        slowdown += trials[i].slowdown / (double)n;
+        slowest = fmax(slowest, trials[i].slowdown);
+        fastest = fmin(fastest, trials[i].slowdown);
         share += trials[i].core_share;
         n_share += trials[i].core_share > 0;
         if (trials[i].core_share > 0)
@@ -129,14 +130,15 @@ static void write_circumstances(const struct tool_trial *trials, size_t n, const
     if (n_share > 0)
         fprintf(file, "- **Core share** (processor time over time, mean over ranks): mean %.2f, least %.2f\n",
                 share / (double)n_share, least);
-    if (n_drift > 0)
-        fprintf(file,
-                "- **Drift** (a fixed block's time beside each run, over its calibrated time): mean %.3f\n",
-                drift / (double)n_drift);
+    fprintf(
+        file,
+        "- **Drift** (what blocks were stretched by: a fixed block's time in looks before each run, over its "
+        "calibrated time): mean %.3f, %.3f to %.3f\n",
+        slowdown, fastest, slowest);
     if (c->calibrated[0] != '\0')
         fprintf(file, "- **Predicted from:** %s\n", c->calibrated);
     fprintf(file,
-            "- **How:** %zu scenarios, each predicted once and measured in %" PRIu32
+            "- **How:** %zu scenarios, each predicted and measured in %" PRIu32
             " round%s through all of them; of each scenario the round with the median time; %.0f s in all\n",
             n, c->n_rounds, c->n_rounds > 1 ? "s" : "", c->seconds);
     if (c->n_failed > 0)
@@ -171,7 +173,7 @@ enum ring_status tool_validate_page(const struct tool_trial *trials, size_t n,
         fprintf(file, "| %s | %.3f | %.3f | %+.1f %% | %.3f to %.3f | ", trial->label,
                 1e3 * trial->predicted_s, 1e3 * trial->measured_s, 100 * tool_trial_error(trial, false),
                 1e3 * trial->lowest_s, 1e3 * trial->highest_s);
-        trial->drift > 0 ? fprintf(file, "%.3f | ", trial->drift) : fprintf(file, "- | ");
+        fprintf(file, "%.3f | ", trial->slowdown);
         trial->core_share > 0 ? fprintf(file, "%.2f |\n", trial->core_share) : fprintf(file, "- |\n");
     }
     return RING_OK;

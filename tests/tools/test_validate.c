@@ -20,16 +20,16 @@ static void expect(double value, double wanted, double tolerance)
         fail_msg("%.15g where %.15g is expected", value, wanted);
 }
 
-/* Predicted and measured times; the scaled prediction is the same. */
-static struct tool_accuracy figures_of(const double (*times)[2], size_t n, bool scaled)
+/* Predicted and measured times; the one as calibrated is the same. */
+static struct tool_accuracy figures_of(const double (*times)[2], size_t n, bool calibrated)
 {
     struct tool_trial trials[MOST] = {0};
     struct tool_accuracy accuracy;
     for (size_t i = 0; i < n; i++) {
-        trials[i].predicted_s = trials[i].scaled_s = 1e-3 * times[i][0];
+        trials[i].predicted_s = trials[i].calibrated_s = 1e-3 * times[i][0];
         trials[i].measured_s = 1e-3 * times[i][1];
     }
-    assert_int_equal(tool_accuracy_find(trials, n, scaled, &accuracy, NULL), RING_OK);
+    assert_int_equal(tool_accuracy_find(trials, n, calibrated, &accuracy, NULL), RING_OK);
     return accuracy;
 }
 
@@ -103,10 +103,10 @@ static void a_part_s_difference_counts_as_a_share_of_the_measured_step(void **st
     expect(accuracy.part_median[TOOL_PART_WAIT], 0, EXACT);
 }
 
-static void with_the_drift_taken_out_the_scaled_prediction_counts(void **state)
+static void as_calibrated_the_prediction_without_drift_counts(void **state)
 {
     (void)state;
-    struct tool_trial trial = {.predicted_s = 0.1, .scaled_s = 0.12, .measured_s = 0.125};
+    struct tool_trial trial = {.predicted_s = 0.1, .calibrated_s = 0.12, .measured_s = 0.125};
     struct tool_accuracy accuracy;
     expect(tool_trial_error(&trial, false), -20 * PERCENT, EXACT);
     expect(tool_trial_error(&trial, true), -4 * PERCENT, EXACT);
@@ -141,19 +141,19 @@ static void the_page_says_how_it_came_about_and_has_a_row_for_each_kind_and_scen
     struct tool_trial trials[] = {
         {.label = "a",
          .predicted_s = 0.11,
-         .scaled_s = 0.11,
+         .calibrated_s = 0.11,
          .measured_s = 0.1,
          .lowest_s = 0.1,
          .highest_s = 0.12,
-         .drift = 1.02,
+         .slowdown = 1.02,
          .core_share = 0.9},
         {.label = "b",
          .predicted_s = 0.19,
-         .scaled_s = 0.2,
+         .calibrated_s = 0.2,
          .measured_s = 0.2,
          .lowest_s = 0.2,
          .highest_s = 0.2,
-         .drift = 1.04,
+         .slowdown = 1.04,
          .core_share = 1},
     };
     struct tool_circumstances c = {.date = "2026-01-02",
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(pairs_that_differ_by_less_than_5_percent_are_not_ranked),
         cmocka_unit_test(a_draw_or_the_wrong_way_round_is_not_the_right_order),
         cmocka_unit_test(a_part_s_difference_counts_as_a_share_of_the_measured_step),
-        cmocka_unit_test(with_the_drift_taken_out_the_scaled_prediction_counts),
+        cmocka_unit_test(as_calibrated_the_prediction_without_drift_counts),
         cmocka_unit_test(nothing_tried_gives_zeroes),
         cmocka_unit_test(the_page_says_how_it_came_about_and_has_a_row_for_each_kind_and_scenario),
     };
