@@ -11,7 +11,7 @@
 struct draft {
     struct model_device device;
     double memory_bytes;
-    const struct config_node *peak, *curves;
+    const struct config_node *peak, *add, *prepare, *curves, *grades;
 };
 
 static const struct config_field device_fields[] = {
@@ -44,6 +44,13 @@ static const struct config_field device_fields[] = {
      .kind = CONFIG_QUANTITY,
      .offset = offsetof(struct draft, device.merge_bytes_per_element),
      .unit = CONFIG_BYTES},
+    {.key = "add", .kind = CONFIG_NODE, .offset = offsetof(struct draft, add)},
+    {.key = "prepare", .kind = CONFIG_NODE, .offset = offsetof(struct draft, prepare)},
+    {.key = "poll",
+     .kind = CONFIG_QUANTITY,
+     .offset = offsetof(struct draft, device.poll_s),
+     .unit = CONFIG_SECONDS},
+    {.key = "grades", .kind = CONFIG_NODE, .offset = offsetof(struct draft, grades)},
     {.key = "curves", .kind = CONFIG_NODE, .offset = offsetof(struct draft, curves)},
 };
 
@@ -53,7 +60,7 @@ struct curve_draft {
     uint32_t head_dim;
     unsigned blocks; /* an index into block_kinds */
     const char *source;
-    const struct config_node *tokens, *q_tokens, *k_tokens, *rates;
+    const struct config_node *tokens, *q_tokens, *k_tokens, *rates, *reference;
 };
 
 static const char *const block_kinds[] = {"full", "causal"};
@@ -94,6 +101,29 @@ static const struct config_field curve_fields[] = {
      .offset = offsetof(struct curve_draft, rates),
      .required = true,
      .hint = "a list of rates, e.g. [300 TFLOP/s, 450 TFLOP/s]"},
+    {.key = "reference", .kind = CONFIG_NODE, .offset = offsetof(struct curve_draft, reference)},
+};
+
+struct reference_draft {
+    uint32_t tokens;
+    double time_s;
+};
+
+static const struct config_field reference_fields[] = {
+    {.key = "tokens",
+     .kind = CONFIG_COUNT32,
+     .offset = offsetof(struct reference_draft, tokens),
+     .required = true,
+     .least = 1,
+     .most = UINT32_C(1) << 31,
+     .hint = "the side of the full square that was timed"},
+    {.key = "time",
+     .kind = CONFIG_QUANTITY,
+     .offset = offsetof(struct reference_draft, time_s),
+     .required = true,
+     .positive = true,
+     .unit = CONFIG_SECONDS,
+     .hint = "what it took, e.g. 2.7 ms"},
 };
 
 _Static_assert(RING_PASS_FORWARD == 0 && RING_PASS_BACKWARD == 1, "a curve's pass is one of the first two");
@@ -180,21 +210,31 @@ static void read_curve(struct config_reader *reader, const struct config_node *n
     }
     if (config_ok(reader))
         curve->rates_flop_per_s = read_rates(reader, draft.rates, curve);
+    struct reference_draft reference = {.tokens = 0};
+    if (draft.reference && config_ok(reader))
+        config_read_fields(reader, draft.reference, "reference", reference_fields, CONFIG_N(reference_fields),
+                           &reference);
+    curve->reference_tokens = reference.tokens;
+    curve->reference_s = reference.time_s;
 }
 
 /* peak: {bf16: 989 TFLOP/s, ...}: the dtypes are the fields. */
-static void read_peak(struct config_reader *reader, const struct config_node *node, double *peak_flop_per_s)
+static void read_by_dtype(struct config_reader *reader, const struct config_node *node, const char *what,
+                          enum config_unit unit, double *values)
 {
     struct config_field fields[RING_N_DTYPES];
+
+    if (!node)
+        return;
 
     for (size_t i = 0; i < RING_N_DTYPES; i++)
         fields[i] = (struct config_field){
             .key = ring_dtype_names[i],
             .kind = CONFIG_QUANTITY,
-            .offset = i * sizeof *peak_flop_per_s,
-            .unit = CONFIG_FLOP_PER_S,
+            .offset = i * sizeof *values,
+            .unit = unit,
         };
-    config_read_fields(reader, node, "peak", fields, RING_N_DTYPES, peak_flop_per_s);
+    config_read_fields(reader, node, what, fields, RING_N_DTYPES, values);
 }
 
 static void read_curves(struct config_reader *reader, const struct config_node *list,
@@ -220,8 +260,11 @@ const struct model_device *config_read_device(struct config_reader *reader, cons
     if (config_ok(reader))
         config_read_fields(reader, node, "device", device_fields, CONFIG_N(device_fields), &draft);
     draft.device.memory_bytes = (uint64_t)llround(draft.memory_bytes);
-    if (draft.peak)
-        read_peak(reader, draft.peak, draft.device.peak_flop_per_s);
+    read_by_dtype(reader, draft.peak, "peak", CONFIG_FLOP_PER_S, draft.device.peak_flop_per_s);
+    read_by_dtype(reader, draft.add, "add", CONFIG_BYTES_PER_S, draft.device.add_bytes_per_s);
+    read_by_dtype(reader, draft.prepare, "prepare", CONFIG_BYTES_PER_S, draft.device.prepare_bytes_per_s);
+    if (draft.grades)
+        config_read_grades(reader, draft.grades, draft.device.grades);
     if (draft.curves)
         read_curves(reader, draft.curves, &draft.device);
     struct model_device *device = config_keep(reader, 1, sizeof *device);

@@ -11,6 +11,10 @@ const struct model_device *config_read_device(struct config_reader *reader, cons
 /* The device of the file that a scalar names; a file named many times is read once. */
 const struct model_device *config_load_device(struct config_reader *reader, const struct config_node *node);
 
+/* A calibrated device's `grades`, [MODEL_N_GRADES]. */
+void config_read_grades(struct config_reader *reader, const struct config_node *node,
+                        struct model_grade *grades);
+
 /* A topology, indexed and with every pair of devices connected; kept. NULL after a failure. */
 const struct model_topology *config_read_topology(struct config_reader *reader,
                                                   const struct config_node *root);

@@ -13,8 +13,8 @@
 
 #define TIMEOUT_S 60.0
 
-/* Of the time to spend; the link takes what it takes, about a second. */
-#define KERNELS_SHARE 0.8
+/* Of the time to spend; hops and costs take what they take, a few seconds. */
+#define KERNELS_SHARE 0.82
 
 static int compare(const void *a, const void *b)
 {
@@ -33,6 +33,13 @@ double exec_median(double *values, size_t n)
 double exec_spread(const double *values, size_t n)
 {
     return (values[n - 1] - values[0]) / values[n / 2];
+}
+
+enum ring_status exec_calibrate_settle(const struct exec_calibration *c, double *trials_s, size_t n,
+                                       double *value, const char *what, struct ring_error *error)
+{
+    *value = exec_median(trials_s, n);
+    return exec_maximum(c->comm, &c->bound, value, 1, what, error);
 }
 
 void exec_calibrate_progress(const struct exec_calibration *c, const char *format, ...)
@@ -68,11 +75,21 @@ static enum ring_status find_place(const struct exec_calibration *c, char *path,
     return exec_agree(c->comm, &c->bound, status, error);
 }
 
-static enum ring_status write_files(const struct exec_calibration *c, const char *path,
-                                    struct ring_error *error)
+static enum ring_status write_files(struct exec_calibration *c, const char *path, struct ring_error *error)
 {
-    enum ring_status status = c->rank == 0 ? exec_calibration_write(c, path, error) : RING_OK;
+    enum ring_status status = RING_OK;
+
+    if (c->rank == 0) {
+        exec_calibration_grade(c);
+        status = exec_calibration_write(c, path, error);
+    }
     return exec_agree(c->comm, &c->bound, status, error);
+}
+
+static double load_average(void)
+{
+    double load;
+    return getloadavg(&load, 1) == 1 ? load : -1;
 }
 
 enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct ring_error *error)
@@ -84,6 +101,8 @@ enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct r
         return ring_fail(error, RING_NO_MEMORY, "out of memory for a calibration");
     c->comm = spec->comm;
     c->spec = spec;
+    c->begun_s = exec_clock_s();
+    c->load = load_average();
     MPI_Comm_rank(spec->comm, &c->rank);
     MPI_Comm_size(spec->comm, &c->n_ranks);
     c->bound = (struct exec_bound){TIMEOUT_S, spec->stop, true, c->rank};
@@ -95,7 +114,11 @@ enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct r
     if (status == RING_OK)
         status = find_place(c, path, sizeof path, error);
     if (status == RING_OK)
-        status = exec_calibrate_link(c, error);
+        status = exec_calibrate_hops(c, error);
+    if (status == RING_OK)
+        status = exec_calibrate_costs(c, error);
+    if (status == RING_OK)
+        status = exec_calibrate_streams(c, error);
     if (status == RING_OK)
         status = exec_calibrate_kernels(c, KERNELS_SHARE * spec->seconds, error);
     if (status == RING_OK)

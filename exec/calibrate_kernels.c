@@ -1,219 +1,298 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel tables: every shape in turn, round after round, all ranks at once, so that a minute's mood
- * spreads over all shapes alike and medians forget it. */
-#include "exec/calibration.h"
-
+ * Times of blocks: every shape in turn, round after round, all ranks at once, so that a minute's mood spreads
+ * over all shapes alike and medians forget it. And between them reference blocks, by which each sample is
+ * divided: what a slow drift adds to some shapes and not to others. */
 #include <math.h>
 #include <stdlib.h>
 
+#include "exec/calibrate_shapes.h"
 #include "exec/kernel_bench.h"
 
 enum {
     MIN_ROUNDS = 3,
-    MAX_ROUNDS = 15,
+    MAX_ROUNDS = 25,
     N_HEADS = 2,
     FIRST_TOKENS = 64,
-    MAX_SHAPES = EXEC_MAX_TOKENS * (EXEC_MAX_TOKENS + 1)
+    MAX_MOODS = 8192,
+    REFERENCE_TOKENS = 1024, /* no more than the largest side */
 };
-#define MIN_SAMPLE_S 0.4e-3
+#define MIN_SAMPLE_S 1.5e-3
+#define LARGE_SAMPLE_S                                                                                       \
+    20e-3 /* what takes longer has its noise averaged out, and is timed every other round */
+#define MOOD_INTERVAL_S 50e-3
 
-static const struct {
-    enum ring_pass pass;
-    enum ring_dtype dtype;
-    uint32_t head_dim;
-} wanted[EXEC_N_TABLES] = {
-    {RING_PASS_FORWARD, RING_FP32, 64},  {RING_PASS_FORWARD, RING_FP32, 128},
-    {RING_PASS_FORWARD, RING_BF16, 64},  {RING_PASS_FORWARD, RING_BF16, 128},
-    {RING_PASS_BACKWARD, RING_FP32, 64}, {RING_PASS_BACKWARD, RING_FP32, 128},
-    {RING_PASS_BACKWARD, RING_BF16, 64}, {RING_PASS_BACKWARD, RING_BF16, 128},
+struct sample {
+    double at_s, cpu_s; /* at: the middle, on the clock; cpu_s 0: none in that round */
 };
 
-struct shape {
-    size_t q, k; /* indices into tokens */
-    bool causal;
+/* A reference block that was timed. */
+struct look {
+    size_t bench;
+    double at_s, cpu_s;
 };
 
-/* All shapes of a table in a fixed order: full row by row, then the causal squares. Backward takes two and a
- * half times as long and is full squares alone. */
-static size_t list_shapes(enum ring_pass pass, size_t n_tokens, struct shape *shapes)
+struct survey {
+    size_t n_benches;
+    struct exec_kernel_bench benches[EXEC_N_BENCHES];
+    double expected_s[EXEC_MAX_SHAPES];
+    struct sample samples[MAX_ROUNDS][EXEC_MAX_SHAPES];
+    size_t n_looks;
+    struct look looks[MAX_MOODS];
+    struct exec_mood moods[MAX_MOODS];
+    struct exec_block_time total;
+};
+
+static double shape_flops(const struct exec_block_shape *shape)
 {
-    size_t n = 0;
-
-    for (size_t q = 0; q < n_tokens; q++)
-        for (size_t k = 0; k < n_tokens; k++)
-            if (pass == RING_PASS_FORWARD || q == k)
-                shapes[n++] = (struct shape){q, k, false};
-    for (size_t q = 0; q < n_tokens; q++)
-        shapes[n++] = (struct shape){q, q, true};
-    return n;
+    return (shape->pass == RING_PASS_FORWARD ? 4.0 : 10.0) * shape->head_dim *
+           exec_kernel_bench_pairs(shape->q_tokens, shape->k_tokens, shape->causal);
 }
 
-static double shape_flops(const struct exec_calibration *c, const struct exec_kernel_table *table,
-                          struct shape shape)
-{
-    return (table->pass == RING_PASS_FORWARD ? 4.0 : 10.0) * table->head_dim *
-           exec_kernel_bench_pairs(c->tokens[shape.q], c->tokens[shape.k], shape.causal);
-}
-
-/* Opens the benches, with sides as long as the time allows at the rate of a first look. */
-static enum ring_status open_benches(struct exec_calibration *c, double seconds,
-                                     struct exec_kernel_bench *benches, struct ring_error *error)
+/* The benches of types that have a kernel, those of the tables first; wanted: what each one is. */
+static enum ring_status open_benches(struct exec_calibration *c, struct survey *survey,
+                                     struct exec_wanted *wanted, struct ring_error *error)
 {
     enum ring_status status = RING_OK;
 
-    c->n_tables = 0;
-    for (size_t i = 0; i < EXEC_N_TABLES && status == RING_OK; i++) {
-        size_t n = c->n_tables;
-        status = exec_kernel_bench_open(&benches[n], wanted[i].pass, wanted[i].dtype, wanted[i].head_dim,
+    c->n_tables = survey->n_benches = 0;
+    for (size_t i = 0; i < EXEC_N_BENCHES && status == RING_OK; i++) {
+        size_t n = survey->n_benches;
+        struct exec_kernel_bench *bench = &survey->benches[n];
+        wanted[n] = exec_wanted[i];
+        status = exec_kernel_bench_open(bench, wanted[n].pass, wanted[n].dtype, wanted[n].head_dim,
                                         (size_t)FIRST_TOKENS << (EXEC_MAX_TOKENS - 1), N_HEADS, error);
         if (status == RING_UNSUPPORTED) {
             status = RING_OK; /* a type without a kernel has no table */
             continue;
         }
-        c->tables[n] = (struct exec_kernel_table){.pass = wanted[i].pass,
-                                                  .dtype = wanted[i].dtype,
-                                                  .head_dim = wanted[i].head_dim,
-                                                  .kernel = benches[n].kernel};
-        c->n_tables += status == RING_OK;
+        survey->n_benches += status == RING_OK;
+        if (status == RING_OK && i < EXEC_N_TABLES)
+            c->tables[c->n_tables++] = (struct exec_kernel_table){
+                .pass = wanted[n].pass,
+                .dtype = wanted[n].dtype,
+                .head_dim = wanted[n].head_dim,
+                .kernel = bench->gradient ? bench->gradient->name : bench->kernel->name};
     }
-    double round_s = 0; /* of the largest sides: all products of two sides, or squares and half squares */
+    return exec_agree(c->comm, &c->bound, status, error);
+}
+
+/* A first look at the rates: the sides are as long as the time allows. */
+static enum ring_status choose_sides(struct exec_calibration *c, struct survey *survey, double seconds,
+                                     struct ring_error *error)
+{
+    double round_s = 0; /* of the largest sides: all products of two sides, half squares, what is held out */
     double side = 2.0 * (double)((size_t)FIRST_TOKENS << (EXEC_MAX_TOKENS - 1));
-    for (size_t i = 0; i < c->n_tables && status == RING_OK; i++) {
-        exec_kernel_bench_time(&benches[i], 512, 512, false, 2);
-        double pair_s = exec_kernel_bench_time(&benches[i], 512, 512, false, 4).cpu_s / (512.0 * 512.0);
-        round_s += (c->tables[i].pass == RING_PASS_FORWARD ? 1.2 : 0.5) * side * side * pair_s;
+
+    for (size_t i = 0; i < c->n_tables; i++) {
+        exec_kernel_bench_time(&survey->benches[i], 512, 512, false, 2);
+        double block_s = exec_kernel_bench_time(&survey->benches[i], 512, 512, false, 4).cpu_s;
+        round_s += 1.4 * side * side * block_s / (512.0 * 512.0);
     }
-    if (status == RING_OK)
-        status = exec_agree(c->comm, &c->bound, status, error);
-    if (status == RING_OK)
-        status = exec_maximum(c->comm, &c->bound, &round_s, 1, "a first look at the kernels", error);
+    enum ring_status status =
+        exec_maximum(c->comm, &c->bound, &round_s, 1, "a first look at the kernels", error);
     c->n_tokens = EXEC_MAX_TOKENS;
-    for (; c->n_tokens > 3 && round_s * (MIN_ROUNDS + 2) > seconds; round_s /= 4)
+    for (; c->n_tokens > 3 && round_s * (MIN_ROUNDS + 1) > seconds; round_s /= 4)
         c->n_tokens--;
     for (size_t i = 0; i < c->n_tokens; i++)
         c->tokens[i] = (size_t)FIRST_TOKENS << i;
     return status;
 }
 
-/* One round of all shapes of all tables; samples [n_tables][MAX_SHAPES]. Returns what it took in all. */
-static struct exec_block_time run_round(const struct exec_calibration *c, struct exec_kernel_bench *benches,
-                                        const double *expected_s, double *samples)
+static size_t reference_tokens(const struct exec_calibration *c)
 {
-    struct exec_block_time total = {0, 0};
-    struct shape shapes[MAX_SHAPES];
-
-    for (size_t table = 0; table < c->n_tables; table++) {
-        size_t n_shapes = list_shapes(c->tables[table].pass, c->n_tokens, shapes);
-        for (size_t i = 0; i < n_shapes; i++) {
-            double expected = expected_s[table * MAX_SHAPES + i];
-            size_t n_blocks =
-                expected > 0 && expected < MIN_SAMPLE_S ? (size_t)ceil(MIN_SAMPLE_S / expected) : 1;
-            struct exec_block_time took = exec_kernel_bench_time(
-                &benches[table], c->tokens[shapes[i].q], c->tokens[shapes[i].k], shapes[i].causal, n_blocks);
-            samples[table * MAX_SHAPES + i] = took.cpu_s;
-            total.wall_s += took.wall_s * (double)n_blocks;
-            total.cpu_s += took.cpu_s * (double)n_blocks;
-        }
-    }
-    return total;
+    size_t largest = c->tokens[c->n_tokens - 1];
+    return largest < REFERENCE_TOKENS ? largest : REFERENCE_TOKENS;
 }
 
-/* Rounds until the time is over on some rank; samples [round][table][shape]. The first round only says how
- * often a small block must be repeated to be timed. */
-static enum ring_status run_rounds(struct exec_calibration *c, struct exec_kernel_bench *benches,
-                                   double seconds, double *samples, struct ring_error *error)
+/* Its memory may be as it was left seconds ago, and its unit asleep: the first block is for warming up, as in
+ * exec/probe.c, whose looks are compared with these. */
+static void look_at_reference(const struct exec_calibration *c, struct survey *survey, size_t bench)
 {
-    size_t per_round = c->n_tables * MAX_SHAPES;
-    double *expected_s = calloc(per_round, sizeof *expected_s);
-    enum ring_status status =
-        expected_s ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for a round");
-    double begun_s = exec_clock_s();
-    struct exec_block_time total = {0, 0};
+    size_t side = reference_tokens(c);
 
-    status = exec_agree(c->comm, &c->bound, status, error);
-    if (status == RING_OK)
-        run_round(c, benches, expected_s, expected_s);
-    for (c->n_rounds = 0; c->n_rounds < MAX_ROUNDS && status == RING_OK;) {
-        double spent = (exec_clock_s() - begun_s) / seconds;
-        status = exec_maximum(c->comm, &c->bound, &spent, 1, "all ranks to end a round", error);
-        bool over = spent > 1 - 0.7 / (c->n_rounds + 1.0);
-        if (status != RING_OK || (over && c->n_rounds >= MIN_ROUNDS) || (spent > 1 && c->n_rounds > 0))
-            break;
-        exec_calibrate_progress(c, "kernels, round %u", c->n_rounds + 1);
-        struct exec_block_time round = run_round(c, benches, expected_s, samples + c->n_rounds * per_round);
-        total.wall_s += round.wall_s;
-        total.cpu_s += round.cpu_s;
-        c->n_rounds++;
+    exec_kernel_bench_time(&survey->benches[bench], side, side, false, 1);
+    double begun_s = exec_clock_s();
+    struct exec_block_time took = exec_kernel_bench_time(&survey->benches[bench], side, side, false, 1);
+
+    if (survey->n_looks < MAX_MOODS)
+        survey->looks[survey->n_looks++] = (struct look){bench, begun_s + took.wall_s / 2, took.cpu_s};
+    survey->total.wall_s += took.wall_s;
+    survey->total.cpu_s += took.cpu_s;
+}
+
+static size_t blocks_of(double expected_s)
+{
+    return expected_s > 0 && expected_s < MIN_SAMPLE_S ? (size_t)ceil(MIN_SAMPLE_S / expected_s) : 1;
+}
+
+/* All shapes once, into samples[n_shapes]. Round 0 has all; after it the large ones take turns. */
+static void run_round(const struct exec_calibration *c, struct survey *survey, uint32_t round,
+                      struct sample *samples)
+{
+    double looked_s = 0;
+
+    for (size_t i = 0; i < c->n_shapes; i++) {
+        const struct exec_block_shape *shape = &c->shapes[i];
+        if (round > 0 && survey->expected_s[i] > LARGE_SAMPLE_S && (round + i) % 2 == 0)
+            continue;
+        bool other = i == 0 || c->shapes[i - 1].table != shape->table;
+        if (other || exec_clock_s() - looked_s > MOOD_INTERVAL_S) {
+            look_at_reference(c, survey, shape->table);
+            looked_s = exec_clock_s();
+        }
+        size_t n_blocks = blocks_of(survey->expected_s[i]);
+        if (n_blocks > 1) /* what is not there yet would weigh on a small one */
+            exec_kernel_bench_time(&survey->benches[shape->table], shape->q_tokens, shape->k_tokens,
+                                   shape->causal, 1);
+        double begun_s = exec_clock_s();
+        struct exec_block_time took = exec_kernel_bench_time(&survey->benches[shape->table], shape->q_tokens,
+                                                             shape->k_tokens, shape->causal, n_blocks);
+        samples[i] = (struct sample){(begun_s + exec_clock_s()) / 2, took.cpu_s};
+        if (!(survey->expected_s[i] > 0 && survey->expected_s[i] < took.cpu_s))
+            survey->expected_s[i] = took.cpu_s; /* the first may have been many times too long */
+        survey->total.wall_s += took.wall_s * (double)n_blocks;
+        survey->total.cpu_s += took.cpu_s * (double)n_blocks;
     }
-    c->core_share = total.wall_s > 0 ? total.cpu_s / total.wall_s : 1;
-    free(expected_s);
+}
+
+/* Rounds until the time is over on some rank. The first one, which is not kept, says how often a small block
+ * must be repeated to be timed. */
+static enum ring_status run_rounds(struct exec_calibration *c, struct survey *survey, double seconds,
+                                   struct ring_error *error)
+{
+    double begun_s = exec_clock_s();
+    enum ring_status status = RING_OK;
+
+    exec_calibrate_progress(c, "a first look at %zu blocks", c->n_shapes);
+    run_round(c, survey, 0, survey->samples[0]);
+    survey->n_looks = 0;
+    survey->total = (struct exec_block_time){0, 0};
+    double rounds_s = exec_clock_s();
+    for (c->n_rounds = 0; c->n_rounds < MAX_ROUNDS && status == RING_OK; c->n_rounds++) {
+        double now_s = exec_clock_s(), next_s = c->n_rounds ? (now_s - rounds_s) / c->n_rounds : 0;
+        double spent[] = {(now_s - begun_s) / seconds, (now_s - begun_s + 0.7 * next_s) / seconds};
+        status = exec_maximum(c->comm, &c->bound, spent, 2, "all ranks to end a round", error);
+        if (status != RING_OK || (spent[1] > 1 && c->n_rounds >= MIN_ROUNDS) ||
+            (spent[0] > 1 && c->n_rounds > 0))
+            break;
+        exec_calibrate_progress(c, "blocks, round %u", c->n_rounds + 1);
+        run_round(c, survey, c->n_rounds, survey->samples[c->n_rounds]);
+    }
+    c->core_share = survey->total.wall_s > 0 ? survey->total.cpu_s / survey->total.wall_s : 1;
     return status;
 }
 
-/* Rates on rank 0: of each rank's median over the rounds, the mean over the ranks. A quieter part of the
- * rounds would promise a machine that runs do not meet: side by side, predictions by the lower quartile were
- * 4 % faster. */
-static enum ring_status gather_rates(struct exec_calibration *c, const double *samples,
-                                     struct ring_error *error)
+static double reference_median(const struct survey *survey, size_t bench, double *scratch)
 {
-    struct shape shapes[MAX_SHAPES];
-    size_t per_round = c->n_tables * MAX_SHAPES;
-    double *mine = calloc(2 * per_round, sizeof *mine),
-           *all = calloc(2 * per_round * (size_t)c->n_ranks, sizeof *all);
-    enum ring_status status =
-        mine && all ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for rates");
-    double *spreads = mine ? mine + per_round : NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < survey->n_looks; i++)
+        if (survey->looks[i].bench == bench)
+            scratch[n++] = survey->looks[i].cpu_s;
+    return exec_median(scratch, n);
+}
+
+/* From looks to this rank's moods, and the medians of its reference blocks into medians[n_benches]. */
+static void find_moods(struct survey *survey, double *medians, double *scratch)
+{
+    for (size_t bench = 0; bench < survey->n_benches; bench++)
+        medians[bench] = reference_median(survey, bench, scratch);
+    for (size_t i = 0; i < survey->n_looks; i++)
+        survey->moods[i] = (struct exec_mood){survey->looks[i].at_s,
+                                              survey->looks[i].cpu_s / medians[survey->looks[i].bench]};
+    exec_mood_smooth(survey->moods, survey->n_looks);
+}
+
+/* What this rank found: mine[n_shapes] of blocks, then of n_benches reference blocks. */
+static void summarise(struct exec_calibration *c, struct survey *survey, double *mine, double *scratch)
+{
     size_t n_spreads = 0;
 
+    find_moods(survey, mine + c->n_shapes, scratch);
+    for (size_t i = 0; i < c->n_shapes; i++) {
+        double rounds_s[MAX_ROUNDS];
+        size_t n = 0;
+        for (uint32_t round = 0; round < c->n_rounds; round++) {
+            struct sample sample = survey->samples[round][i];
+            if (sample.cpu_s > 0)
+                rounds_s[n++] = sample.cpu_s / exec_mood_at(survey->moods, survey->n_looks, sample.at_s);
+        }
+        mine[i] = exec_median(rounds_s, n);
+        scratch[n_spreads++] = exec_spread(rounds_s, n);
+    }
+    c->kernel_spread = exec_median(scratch, n_spreads);
+    for (size_t i = 0; i < survey->n_looks; i++)
+        scratch[i] = survey->moods[i].ratio;
+    exec_median(scratch, survey->n_looks);
+    c->drift = exec_spread(scratch, survey->n_looks);
+}
+
+static double mean_over_ranks(const struct exec_calibration *c, const double *all, size_t n_each, size_t i)
+{
+    double sum = 0;
+
+    for (int rank = 0; rank < c->n_ranks; rank++)
+        sum += all[(size_t)rank * n_each + i];
+    return sum / c->n_ranks;
+}
+
+/* Times and rates on rank 0: of each rank's median over the rounds, the mean over the ranks. A quieter part
+ * of the rounds would promise a machine that runs do not meet: side by side, predictions by the lower
+ * quartile were 4 % faster. */
+static enum ring_status gather_rates(struct exec_calibration *c, struct survey *survey,
+                                     struct ring_error *error)
+{
+    size_t n = c->n_shapes + survey->n_benches;
+    double *mine = calloc(n, sizeof *mine), *scratch = calloc(MAX_MOODS, sizeof *scratch),
+           *all = calloc(n * (size_t)c->n_ranks, sizeof *all);
+    enum ring_status status =
+        mine && all && scratch ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for rates");
+
     status = exec_agree(c->comm, &c->bound, status, error);
-    for (size_t table = 0; table < c->n_tables && status == RING_OK; table++) {
-        size_t n_shapes = list_shapes(c->tables[table].pass, c->n_tokens, shapes);
-        for (size_t i = 0; i < n_shapes; i++) {
-            double rounds[MAX_ROUNDS];
-            for (uint32_t round = 0; round < c->n_rounds; round++)
-                rounds[round] = samples[round * per_round + table * MAX_SHAPES + i];
-            mine[table * MAX_SHAPES + i] = exec_median(rounds, c->n_rounds);
-            spreads[n_spreads++] = exec_spread(rounds, c->n_rounds);
-        }
+    if (status == RING_OK) {
+        summarise(c, survey, mine, scratch);
+        status = exec_gather(c->comm, &c->bound, mine, (int)(n * sizeof *mine), all, "kernel times", error);
     }
-    if (status == RING_OK)
-        status = exec_gather(c->comm, &c->bound, mine, (int)(per_round * sizeof *mine), all, "kernel times",
-                             error);
-    for (size_t table = 0; table < c->n_tables && status == RING_OK && c->rank == 0; table++) {
-        struct exec_kernel_table *to = &c->tables[table];
-        size_t n_shapes = list_shapes(to->pass, c->n_tokens, shapes);
-        for (size_t i = 0; i < n_shapes; i++) {
-            double sum_s = 0;
-            for (int rank = 0; rank < c->n_ranks; rank++)
-                sum_s += all[(size_t)rank * per_round + table * MAX_SHAPES + i];
-            double rate = shape_flops(c, to, shapes[i]) * c->n_ranks / sum_s;
-            *(shapes[i].causal ? &to->causal[shapes[i].q] : &to->full[shapes[i].q][shapes[i].k]) = rate;
-        }
+    for (size_t i = 0; i < c->n_shapes && status == RING_OK && c->rank == 0; i++) {
+        struct exec_block_shape *shape = &c->shapes[i];
+        shape->time_s = mean_over_ranks(c, all, n, i);
+        if (shape->held_out)
+            continue;
+        struct exec_kernel_table *table = &c->tables[shape->table];
+        *(shape->causal ? &table->causal[shape->q] : &table->full[shape->q][shape->k]) =
+            shape_flops(shape) / shape->time_s;
     }
-    if (status == RING_OK)
-        c->kernel_spread = exec_median(spreads, n_spreads);
+    for (size_t i = 0; i < c->n_tables && status == RING_OK && c->rank == 0; i++) {
+        c->tables[i].reference_tokens = reference_tokens(c);
+        c->tables[i].reference_s = mean_over_ranks(c, all, n, c->n_shapes + i);
+    }
     free(mine);
+    free(scratch);
     free(all);
     return status;
 }
 
 enum ring_status exec_calibrate_kernels(struct exec_calibration *c, double seconds, struct ring_error *error)
 {
-    struct exec_kernel_bench benches[EXEC_N_TABLES] = {{.kernel = NULL}};
-    double *samples = calloc((size_t)MAX_ROUNDS * EXEC_N_TABLES * MAX_SHAPES, sizeof *samples);
+    struct exec_wanted wanted[EXEC_N_BENCHES];
+    struct survey *survey = calloc(1, sizeof *survey);
     enum ring_status status =
-        samples ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for samples");
+        survey ? RING_OK : ring_fail(error, RING_NO_MEMORY, "out of memory for samples");
 
     status = exec_agree(c->comm, &c->bound, status, error);
     if (status == RING_OK)
-        status = open_benches(c, seconds, benches, error);
+        status = open_benches(c, survey, wanted, error);
     if (status == RING_OK)
-        status = run_rounds(c, benches, seconds, samples, error);
+        status = choose_sides(c, survey, seconds, error);
+    for (size_t i = 0; status == RING_OK && i < survey->n_benches; i++)
+        exec_list_shapes(c, i, &wanted[i]);
     if (status == RING_OK)
-        status = gather_rates(c, samples, error);
-    for (size_t i = 0; i < EXEC_N_TABLES; i++)
-        exec_kernel_bench_close(&benches[i]);
-    free(samples);
+        status = run_rounds(c, survey, seconds, error);
+    if (status == RING_OK)
+        status = gather_rates(c, survey, error);
+    for (size_t i = 0; survey && i < EXEC_N_BENCHES; i++)
+        exec_kernel_bench_close(&survey->benches[i]);
+    free(survey);
     return status;
 }

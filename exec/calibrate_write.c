@@ -10,32 +10,35 @@
 
 #include "exec/output.h"
 
-/* Where and how the figures were taken; a YAML text in one line, so without quotes and backslashes. */
-static void describe(const struct exec_calibration *c, char *out, size_t size)
+static void processor_name(char *out, size_t size)
 {
-    char cpu[160] = "unknown processor", day[32] = "", line[256];
-    double load = 0;
-    time_t now = time(NULL);
-    struct tm parts;
-
+    char line[256];
     FILE *file = fopen("/proc/cpuinfo", "re");
+
+    snprintf(out, size, "unknown processor");
     while (file && fgets(line, sizeof line, file))
         if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
             line[strcspn(line, "\n")] = '\0';
-            snprintf(cpu, sizeof cpu, "%.150s", strchr(line, ':') + 2);
+            snprintf(out, size, "%.150s", strchr(line, ':') + 2);
             break;
         }
     if (file)
         fclose(file);
-    file = fopen("/proc/loadavg", "re");
-    if (!file || fscanf(file, "%lf", &load) != 1)
-        load = -1;
-    if (file)
-        fclose(file);
+}
+
+/* Where and how the figures were taken; a YAML text in one line, so without quotes and backslashes. */
+static void describe(const struct exec_calibration *c, char *out, size_t size)
+{
+    char cpu[160], day[32] = "";
+    time_t now = time(NULL);
+    struct tm parts;
+
+    processor_name(cpu, sizeof cpu);
     if (gmtime_r(&now, &parts))
         strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", &parts);
-    snprintf(out, size, "ringlab calibrate on %s, %s, %d ranks at once, load before %.1f, %s", day, cpu,
-             c->n_ranks, load, EXEC_BUILD_FLAGS);
+    snprintf(out, size,
+             "ringlab calibrate on %s, %s, %d ranks at once, load before %.1f, %.0f s, ringlab %s, %s", day,
+             cpu, c->n_ranks, c->load, exec_clock_s() - c->begun_s, EXEC_VERSION, EXEC_BUILD_FLAGS);
     for (char *at = out; *at; at++)
         if (*at == '"' || *at == '\\' || (unsigned char)*at < ' ')
             *at = ' ';
@@ -56,74 +59,106 @@ static void write_list(FILE *file, const double *values, size_t n, double unit, 
     fputc(']', file);
 }
 
-static void write_table(const struct exec_calibration *c, const struct exec_kernel_table *table, FILE *file)
+static void write_rates(const struct model_curve *curve, FILE *file)
 {
-    double tokens[EXEC_MAX_TOKENS], squares[EXEC_MAX_TOKENS];
+    if (curve->square) {
+        fputs("      rates: ", file);
+        write_list(file, curve->rates_flop_per_s, curve->n_q, 1e9, "GFLOP/s");
+        fputc('\n', file);
+        return;
+    }
+    fputs("      rates:\n", file);
+    for (size_t q = 0; q < curve->n_q; q++) {
+        fputs("        - ", file);
+        write_list(file, curve->rates_flop_per_s + q * curve->n_k, curve->n_k, 1e9, "GFLOP/s");
+        fputc('\n', file);
+    }
+}
 
-    for (size_t i = 0; i < c->n_tokens; i++) {
-        tokens[i] = (double)c->tokens[i];
-        squares[i] = table->full[i][i];
+static void write_curve(const struct exec_calibration *c, const struct model_curve *curve, FILE *file)
+{
+    fprintf(file, "    - pass: %s\n      dtype: %s\n      head_dim: %" PRIu32 "\n      blocks: %s\n",
+            ring_pass_names[curve->pass], ring_dtype_names[curve->dtype], curve->head_dim,
+            curve->causal ? "causal" : "full");
+    fprintf(file,
+            "      source: \"kernel %s, median of %u rounds, each sample over the reference around it\"\n",
+            curve->source, c->n_rounds);
+    if (curve->reference_s > 0)
+        fprintf(file, "      reference: {tokens: %.0f, time: %.5g ms}\n", curve->reference_tokens,
+                1e3 * curve->reference_s);
+    fputs(curve->square ? "      tokens: " : "      q_tokens: ", file);
+    write_list(file, curve->q_tokens, curve->n_q, 1, "");
+    if (!curve->square) {
+        fputs("\n      k_tokens: ", file);
+        write_list(file, curve->k_tokens, curve->n_k, 1, "");
     }
-    for (int causal = 0; causal < 2; causal++) {
-        bool square = causal || table->pass == RING_PASS_BACKWARD;
-        fprintf(file, "    - pass: %s\n      dtype: %s\n      head_dim: %" PRIu32 "\n      blocks: %s\n",
-                ring_pass_names[table->pass], ring_dtype_names[table->dtype], table->head_dim,
-                causal ? "causal" : "full");
-        fprintf(file, "      source: \"kernel %s, median of %u rounds\"\n", table->kernel->name, c->n_rounds);
-        fputs(square ? "      tokens: " : "      q_tokens: ", file);
-        write_list(file, tokens, c->n_tokens, 1, "");
-        fputs(square ? "\n      rates: " : "\n      k_tokens: ", file);
-        if (square) {
-            write_list(file, causal ? table->causal : squares, c->n_tokens, 1e9, "GFLOP/s");
-            fputc('\n', file);
-            continue;
+    fputc('\n', file);
+    write_rates(curve, file);
+}
+
+static void write_by_dtype(const char *key, const double *bytes_per_s, FILE *file)
+{
+    const char *between = "";
+
+    fprintf(file, "  %s: {", key);
+    for (size_t i = 0; i < RING_N_DTYPES; i++)
+        if (bytes_per_s[i] > 0) {
+            fprintf(file, "%s%s: %.4g GB/s", between, ring_dtype_names[i], 1e-9 * bytes_per_s[i]);
+            between = ", ";
         }
-        write_list(file, tokens, c->n_tokens, 1, "");
-        fputs("\n      rates:\n", file);
-        for (size_t q = 0; q < c->n_tokens; q++) {
-            fputs("        - ", file);
-            write_list(file, table->full[q], c->n_tokens, 1e9, "GFLOP/s");
-            fputc('\n', file);
-        }
-    }
+    fputs("}\n", file);
+}
+
+static void write_grades(const struct model_grade *grades, FILE *file)
+{
+    fputs("  # of what was timed in between and kept out of these figures\n  grades:\n", file);
+    for (size_t i = 0; i < MODEL_N_GRADES; i++)
+        if (grades[i].n > 0)
+            fprintf(file,
+                    "    %s: {n: %" PRIu32
+                    ", median: %.2f %%, p95: %.2f %%, worst: %.2f %%, bias: %+.2f %%}\n",
+                    model_grade_names[i], grades[i].n, 100 * grades[i].median, 100 * grades[i].p95,
+                    100 * grades[i].worst, 100 * grades[i].bias);
 }
 
 static void write_device(const struct exec_calibration *c, const char *source, FILE *file)
 {
+    static struct exec_calibrated calibrated; /* large */
+    const struct model_device *device = &calibrated.device;
     double memory_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 
+    exec_calibration_device(c, &calibrated);
     write_head(c, "A core of this machine", file);
-    fprintf(file, "device:\n  name: this-machine-core\n  cores: 1\n  source: \"%s\"\n", source);
+    fprintf(file, "device:\n  name: %s\n  cores: 1\n  source: \"%s\"\n", device->name, source);
     fprintf(file, "  memory: %.0f B\n  memory_bandwidth: %.4g GB/s\n", memory_bytes / c->n_ranks,
-            1e-9 * c->copy_bytes_per_s);
-    fprintf(file, "  step_overhead: %.4g us\n  merge: 0 B # folded in by the kernel\n", 1e6 * c->step_s);
+            1e-9 * device->memory_bytes_per_s);
+    fprintf(file, "  step_overhead: %.4g us # of which launch %.4g us\n", 1e6 * device->step_s,
+            1e6 * c->launch_s);
+    fputs("  merge: 0 B # folded in by the kernel\n", file);
+    write_by_dtype("add", device->add_bytes_per_s, file);
+    write_by_dtype("prepare", device->prepare_bytes_per_s, file);
+    fprintf(file, "  poll: %.4g us\n", 1e6 * device->poll_s);
     fprintf(file, "  # in processor time; meanwhile a rank had %.0f %% of its core\n", 100 * c->core_share);
     fprintf(file, "  # spread between rounds, (largest - smallest) / median: %.1f %%\n",
             100 * c->kernel_spread);
+    fprintf(file, "  # drift of reference blocks meanwhile, likewise: %.1f %%\n", 100 * c->drift);
+    write_grades(device->grades, file);
     fputs("  curves:\n", file);
-    for (size_t i = 0; i < c->n_tables; i++)
-        write_table(c, &c->tables[i], file);
+    for (size_t i = 0; i < device->n_curves; i++)
+        write_curve(c, &device->curves[i], file);
 }
 
-/* Straight lines from size to size: a class serves up to a measured size and passes through it and the one
- * before. */
 static void write_classes(const struct exec_calibration *c, FILE *file)
 {
-    for (size_t i = 0; i < c->n_sizes; i++) {
-        double bytes = (double)c->sizes[i], hop_s = c->hop_s[i];
-        double bytes_per_s = bytes / hop_s, latency_s = 0;
-        if (i > 0 && hop_s > c->hop_s[i - 1]) {
-            bytes_per_s = (bytes - (double)c->sizes[i - 1]) / (hop_s - c->hop_s[i - 1]);
-            latency_s = hop_s - bytes / bytes_per_s;
-        }
-        if (i == 0 || latency_s < 0) { /* no line through both: the hop is all latency, or all bytes */
-            latency_s = i == 0 ? 0.9 * hop_s : 0;
-            bytes_per_s = bytes / (hop_s - latency_s);
-        }
+    struct model_size_class classes[EXEC_MAX_CLASSES];
+    size_t n = exec_calibration_classes(c->hops, c->n_hops, classes);
+
+    for (size_t i = 0; i < n; i++) {
         fputs("        - {", file);
-        if (i + 1 < c->n_sizes)
-            fprintf(file, "up_to: %" PRIu64 " B, ", c->sizes[i]);
-        fprintf(file, "bandwidth: %.5g GB/s, latency: %.5g us}\n", 1e-9 * bytes_per_s, 1e6 * latency_s);
+        if (i + 1 < n)
+            fprintf(file, "up_to: %" PRIu64 " B, ", classes[i].up_to_bytes);
+        fprintf(file, "bandwidth: %.5g GB/s, latency: %.5g us}\n", 1e-9 * classes[i].bytes_per_s,
+                1e6 * classes[i].latency_s);
     }
 }
 
@@ -134,9 +169,10 @@ static void write_topology(const struct exec_calibration *c, const char *source,
     fprintf(file, "topology:\n  name: this-machine\n  source: \"%s\"\n  links:\n    shared-memory:\n",
             source);
     fputs("      moved_by: receiver\n", file);
-    if (c->n_sizes) {
-        fprintf(file, "      source: \"hops of all ranks in a ring, each sending and receiving; the faster "
-                      "quarter of trials\"\n");
+    if (c->n_hops) {
+        fprintf(file,
+                "      source: \"hops of all ranks in a ring, each sending and receiving; medians of trials, "
+                "from 256 KiB on of the copy in processor time\"\n");
         fprintf(file, "      # spread between trials: %.1f %%\n      classes:\n", 100 * c->link_spread);
         write_classes(c, file);
     } else {

@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MODEL_NAME(name, text) text,
+const char *const model_grade_names[MODEL_N_GRADES] = {MODEL_GRADES(MODEL_NAME)};
+#undef MODEL_NAME
+
 double model_attention_flops(uint64_t visible_pairs, const struct ring_problem *problem, enum ring_pass pass)
 {
     double forward = 4.0 * (double)problem->head_dim * (double)visible_pairs; /* Q K^T and P V */
@@ -174,6 +178,18 @@ static enum ring_status no_curve(const struct model_device *device, const struct
 double model_device_stream_s(const struct model_device *device, double bytes)
 {
     return device->memory_bytes_per_s > 0 ? bytes / device->memory_bytes_per_s : 0;
+}
+
+double model_device_add_s(const struct model_device *device, enum ring_dtype dtype, double bytes)
+{
+    double rate = device->add_bytes_per_s[dtype];
+    return rate > 0 ? bytes / rate : model_device_stream_s(device, bytes);
+}
+
+double model_device_prepare_s(const struct model_device *device, enum ring_dtype dtype, double bytes)
+{
+    double rate = device->prepare_bytes_per_s[dtype];
+    return rate > 0 ? bytes / rate : model_device_stream_s(device, bytes);
 }
 
 /* Reading and writing the running output, or dQ, once more for each block: 0 where the kernel does it itself.

@@ -24,7 +24,24 @@ struct model_curve {
     size_t n_q, n_k;
     const double *q_tokens, *k_tokens; /* ascending */
     const double *rates_flop_per_s;
+    /* A full square of so many tokens, of one head, and what it took in the median of the calibration that
+     * the rates are from: later looks at the machine compare with it. 0: not known. */
+    double reference_tokens, reference_s;
     const char *source;
+};
+
+/* How far a device's own calibration found its figures from what it had measured and kept out of them, as
+ * shares of the time measured. */
+#define MODEL_GRADES(X) X(FORWARD, "forward") X(BACKWARD, "backward") X(HEAD_DIM, "head_dim") X(HOPS, "hops")
+
+#define MODEL_GRADE_ENUM(name, text) MODEL_GRADE_##name,
+enum { MODEL_GRADES(MODEL_GRADE_ENUM) MODEL_N_GRADES };
+#undef MODEL_GRADE_ENUM
+extern const char *const model_grade_names[MODEL_N_GRADES];
+struct model_grade {
+    uint32_t n;                /* blocks or hops; 0: not graded */
+    double median, p95, worst; /* of the error's size */
+    double bias;               /* mean of the error; below 0, predicted too fast */
 };
 
 /* All strings and arrays are owned by whoever made the device (config). 0 means absent unless said otherwise.
@@ -39,15 +56,21 @@ struct model_device {
     double merge_bytes_per_element; /* memory traffic of folding a block's output into the running one, per
                                        output element (q_tokens * heads * head_dim); 0: the kernel carries the
                                        running output (and dQ) itself */
+    /* Bytes read and written in a second by what a CPU does beside the kernels; 0: as memory_bytes_per_s */
+    double add_bytes_per_s[RING_N_DTYPES];     /* adding a gradient of this type */
+    double prepare_bytes_per_s[RING_N_DTYPES]; /* delta, of a problem of this type */
+    double poll_s; /* of a core that computes and looks at the messages in flight: one look */
     const struct model_curve *curves;
     size_t n_curves;
+    struct model_grade grades[MODEL_N_GRADES]; /* of a calibrated device */
 };
 
-/* Seconds of one block on one device; total_s is the sum of the four before it. */
+/* Seconds of one block on one device; total_s is the sum of the five before it. */
 struct model_block_cost {
     double launch_s, kernel_s;
     double merge_s;   /* folding in: the block's output or dQ; of an addition, dK and dV */
     double prepare_s; /* of the first block of a backward pass: delta */
+    double poll_s;    /* looking at messages meanwhile; ring.h charges it */
     double total_s;
     double flops;
     double rate_flop_per_s;          /* of the kernel alone */
@@ -77,5 +100,9 @@ enum ring_status model_device_block(const struct model_device *device, const str
 /* Seconds of so many bytes of memory traffic, read or written; 0 where the device does not say its bandwidth.
  */
 double model_device_stream_s(const struct model_device *device, double bytes);
+
+/* The same of adding up gradients that travel as dtype, and of making delta for a problem of dtype. */
+double model_device_add_s(const struct model_device *device, enum ring_dtype dtype, double bytes);
+double model_device_prepare_s(const struct model_device *device, enum ring_dtype dtype, double bytes);
 
 #endif

@@ -4,6 +4,7 @@
 #include "models/price.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 struct model_price_entry {
@@ -33,7 +34,7 @@ static double prepare_s(const struct model_ring *ring, uint32_t rank)
 
     return ring->compute.block_s > 0
                ? 0
-               : model_device_stream_s(device_of(ring, rank), (double)(rows * row_bytes));
+               : model_device_prepare_s(device_of(ring, rank), problem->dtype, (double)(rows * row_bytes));
 }
 
 double model_add_bytes(const struct ring_plan *plan, uint32_t block, bool begins)
@@ -46,7 +47,10 @@ double model_add_bytes(const struct ring_plan *plan, uint32_t block, bool begins
 
 double model_adding_s(const struct model_ring *ring, uint32_t rank, double bytes)
 {
-    return ring->compute.block_s > 0 ? 0 : model_device_stream_s(device_of(ring, rank), bytes);
+    const struct ring_plan *plan = ring->plan;
+    enum ring_dtype dtype = plan->problem.dtype == RING_FP64 ? RING_FP64 : plan->gradient_dtype;
+
+    return ring->compute.block_s > 0 ? 0 : model_device_add_s(device_of(ring, rank), dtype, bytes);
 }
 
 /* The time of a block that the caller has fixed. */
@@ -67,6 +71,51 @@ static void share_among_threads(struct model_block_cost *cost, uint32_t threads)
     cost->rate_flop_per_s *= threads;
 }
 
+/* As exec/deferred.c has it: ten looks while the largest message moves at 10 GB/s, within bounds. */
+static double poll_interval_s(const struct ring_plan *plan)
+{
+    double bytes = (double)model_ring_class_bytes(plan);
+
+    if (plan->pass != RING_PASS_FORWARD)
+        bytes = fmax(bytes, (double)ring_plan_payload_bytes(plan, RING_GRADIENT, 0));
+    return fmin(fmax(bytes / 10e9 / 10, 100e-6), 1e-3);
+}
+
+void model_ring_plan_looks(struct model_ring *ring)
+{
+    const struct ring_plan *plan = ring->plan;
+
+    /* a thread that looks takes the computing core's time where it has no other */
+    bool here = ring->progress == MODEL_PROGRESS_POLL ||
+                (ring->progress == MODEL_PROGRESS_THREAD && !ring->spare_core);
+
+    ring->look_interval_s = here && plan->n_ranks > 1 ? poll_interval_s(plan) : INFINITY;
+    ring->looking_s = 2 * ring->look_interval_s;
+    for (uint32_t h = 0; h < ring->hop_first[plan->n_ranks]; h++) {
+        const struct model_hop *hop = &ring->hops[h];
+        double moving_s = hop->lazy ? 0 : (double)model_ring_class_bytes(plan) / hop->bytes_per_s;
+        ring->looking_s = fmax(ring->looking_s, moving_s + 2 * ring->look_interval_s);
+    }
+}
+
+/* Looking at messages while they are on their way, at most as long as the block takes. */
+static void charge_looks(const struct model_ring *ring, const struct model_device *device,
+                         struct model_block_cost *cost)
+{
+    if (!(device->poll_s > 0) || isinf(ring->look_interval_s))
+        return;
+    cost->poll_s = fmin(cost->kernel_s, ring->looking_s) / ring->look_interval_s * device->poll_s;
+    cost->total_s += cost->poll_s;
+}
+
+/* The machine's speed is another than when its curves were taken. */
+static void stretch(struct model_block_cost *cost, double slowdown)
+{
+    cost->total_s += (slowdown - 1) * cost->kernel_s;
+    cost->kernel_s *= slowdown;
+    cost->rate_flop_per_s /= slowdown;
+}
+
 /* Without what only the first of a pass has. */
 static enum ring_status price_block(const struct model_ring *ring, uint32_t rank, enum ring_job job,
                                     const struct ring_work *work, struct model_block_cost *cost,
@@ -80,6 +129,10 @@ static enum ring_status price_block(const struct model_ring *ring, uint32_t rank
         enum ring_status status = model_device_block(device, problem, pass, work, cost, error);
         if (status == RING_OK && device->cores > 0 && ring->compute.threads > 1)
             share_among_threads(cost, ring->compute.threads);
+        if (status == RING_OK && ring->compute.slowdown > 0)
+            stretch(cost, ring->compute.slowdown);
+        if (status == RING_OK)
+            charge_looks(ring, device, cost);
         return status;
     }
     *cost = (struct model_block_cost){.outside = false};

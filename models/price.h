@@ -37,6 +37,10 @@ double model_adding_s(const struct model_ring *ring, uint32_t rank, double bytes
 /* Bytes that decide a link's size class: of the largest block, so that all hops of a plan see one price. */
 uint64_t model_ring_class_bytes(const struct ring_plan *plan);
 
+/* How often a rank looks at its messages while it computes, and how long there is something to look at: part
+ * of model_ring_init. */
+void model_ring_plan_looks(struct model_ring *ring);
+
 /* Fills hops[].bytes and link_bytes by walking over the plan; part of model_ring_init. Sets ring->shared
  * where a plan puts more than two messages on one hop at once. */
 enum ring_status model_ring_count_bytes(struct model_ring *ring, struct ring_error *error);

@@ -289,6 +289,8 @@ enum ring_status model_ring_init(struct model_ring *ring, const struct model_rin
         status = find_shared(ring, error);
     if (status == RING_OK)
         status = model_faults_apply(ring, spec->faults, error);
+    if (status == RING_OK)
+        model_ring_plan_looks(ring);
     if (status != RING_OK)
         model_ring_fini(ring);
     return status;

@@ -27,6 +27,7 @@ struct model_compute {
                        the device model */
     bool core_free; /* a timed block leaves the core free, so that a receiver-moved copy can overlap it */
     double backward_block_s; /* the same in a backward pass; 0: 2.5 * block_s. Only beside block_s */
+    double slowdown; /* kernels take so many times what the devices' curves say; 0: as they say */
     uint32_t threads; /* that a rank computes with; 0 is 1. Only devices that say their cores have them */
 };
 
@@ -54,6 +55,9 @@ struct model_ring {
     uint32_t *route_links;       /* storage behind hops[].links */
     double *link_bytes_per_s;    /* [n_links] at the plan's block size */
     double *link_bytes;          /* [n_links] over each in the whole pass */
+    double look_interval_s;      /* of a rank that computes and polls; infinity: it does not */
+    double looking_s;            /* how long, in a block: until the slowest hop is through; a lazy one takes
+                                    two looks, to be met and to be rid of */
     bool shared;                 /* two hops share a link, or two ranks a device: recurrence.h must refuse */
     const char *shared_what;     /* one name of what is shared, for the reader; borrowed; NULL if none */
     struct model_faulty *faulty; /* see fault.h; NULL: none. Faults for ever are in the prices above */

@@ -18,13 +18,17 @@
 #include "tools/setup.h"
 
 enum {
-    FORMAT = 3, /* raised when what calibrate measures changes its meaning */
+    FORMAT = 4, /* raised when what calibrate measures changes its meaning */
     CUDA_FORMAT = 1,
     MAX_DAYS = 30, /* machines change their ways: kernels, firmware, neighbours */
     TIMEOUT_S = 180,
     MAX_BYTES = 64 << 20,
     PATH_BYTES = 4096,
 };
+
+#define SECONDS "30" /* for all of it */
+
+#define CUDA_SECONDS "40"
 
 static const char file_name[] = "this-machine.yaml", core_file_name[] = "this-machine-core.yaml",
                   cuda_file_name[] = "this-machine-cuda.yaml";
@@ -54,10 +58,12 @@ static void processor_name(char *out, size_t size)
 static void make_stamp(char *out, size_t size)
 {
     char name[200];
-    const struct block_kernel *kernel = block_kernel_find(NULL, RING_FP32, 64);
+    const struct block_kernel *kernel = block_kernel_find(NULL, RING_FP32, 64),
+                              *short_kernel = block_kernel_find(NULL, RING_BF16, 64);
     processor_name(name, sizeof name);
-    snprintf(out, size, "calibration %d, %s, %u processors, %s", FORMAT, name, tool_ranks_processors(),
-             kernel == NULL ? "no kernel" : kernel->name);
+    snprintf(out, size, "calibration %d, %s, %u processors, %s, bf16 %s", FORMAT, name,
+             tool_ranks_processors(), kernel == NULL ? "no kernel" : kernel->name,
+             short_kernel == NULL ? "no kernel" : short_kernel->name);
 }
 
 /* What else runs here is measured as well. The load is that of the last minute, in which the build that made
@@ -111,13 +117,11 @@ static enum ring_status calibrate(const struct tool_options *options, uint32_t n
     if (status != RING_OK)
         return status;
     warn_if_busy();
-    const char *extra[12] = {"--out", path, "--stamp", stamp};
-    size_t n_extra = 4;
+    const char *extra[12] = {"--out", path, "--stamp", stamp, "--seconds", cuda ? CUDA_SECONDS : SECONDS};
+    size_t n_extra = 6;
     if (cuda) {
         extra[n_extra++] = "--device";
         extra[n_extra++] = "cuda";
-        extra[n_extra++] = "--seconds";
-        extra[n_extra++] = "40";
         extra[n_extra++] = options->move != NULL ? "--move" : NULL;
         extra[n_extra++] = options->move;
     }
@@ -177,7 +181,7 @@ static enum ring_status recalibrate(const char *why, const char *path, const str
                                     uint32_t n_ranks, struct ring_error *error)
 {
     fprintf(stderr, "ringlab: this machine's calibration (%s) is %s: measuring it, about %s\n", path, why,
-            tool_ranks_device(options) ? "a minute" : "20 s");
+            tool_ranks_device(options) ? "a minute" : SECONDS " s");
     return calibrate(options, n_ranks, error);
 }
 
@@ -217,12 +221,16 @@ enum ring_status tool_cache_load(const char *path, const struct config_overrides
     }
     if (why != NULL) {
         status = recalibrate(why, cached, options, 0, error);
-        return status == RING_OK ? config_scenario_load(path, overrides, out, error) : status;
+        if (status == RING_OK)
+            status = config_scenario_load(path, overrides, out, error);
+        if (!cuda) /* only now it is known how many ranks will share a device */
+            return status;
     }
     if (!known || status != RING_OK || options->show || strcmp((*out)->cluster_path, cached) != 0)
         return status;
     uint32_t n_ranks = (*out)->plan.n_ranks;
     make_stamp(stamp, sizeof stamp);
+    why = NULL;
     if (!cuda)
         why = staleness(cached, stamp);
     else if (options->mpi_args == NULL)

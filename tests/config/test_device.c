@@ -34,6 +34,27 @@ static void every_figure_comes_out_in_si(void **state)
     config_reader_close(&reader);
 }
 
+static void what_a_calibration_says_of_itself_comes_out(void **state)
+{
+    struct config_reader reader;
+    const struct model_device *device = read_device(&reader, FILES "gpu.yaml");
+
+    (void)state;
+    assert_true(device->add_bytes_per_s[RING_FP32] == 1.5e12 && device->add_bytes_per_s[RING_BF16] == 1e12);
+    assert_true(device->prepare_bytes_per_s[RING_BF16] == 3e12 &&
+                device->prepare_bytes_per_s[RING_FP32] == 0);
+    assert_true(device->poll_s == 2e-6);
+    assert_true(device->curves[0].reference_tokens == 2048 && device->curves[0].reference_s == 4e-3);
+    assert_true(device->curves[1].reference_tokens == 0 && device->curves[1].reference_s == 0);
+    const struct model_grade *forward = &device->grades[MODEL_GRADE_FORWARD];
+    assert_int_equal(forward->n, 52);
+    assert_true(forward->median == 0.015 && forward->p95 == 0.04 && forward->worst == 0.08);
+    assert_true(forward->bias == -0.005);
+    assert_int_equal(device->grades[MODEL_GRADE_BACKWARD].n, 0);
+    assert_true(device->grades[MODEL_GRADE_HOPS].bias == 0.01);
+    config_reader_close(&reader);
+}
+
 static void a_square_curve_has_one_column(void **state)
 {
     struct config_reader reader;
@@ -107,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_figure_comes_out_in_si),
+        cmocka_unit_test(what_a_calibration_says_of_itself_comes_out),
         cmocka_unit_test(a_square_curve_has_one_column),
         cmocka_unit_test(a_table_has_a_row_a_query_size),
         cmocka_unit_test(a_device_may_have_nothing_but_a_name),

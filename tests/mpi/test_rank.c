@@ -256,7 +256,13 @@ static void a_calibration_can_be_read_back(void **state)
     if (config_check(core, &summary, &error) != RING_OK)
         fail_msg("%s", error.text);
     assert_int_equal(summary.kind, CONFIG_DEVICE);
-    char *text = read_text(path);
+    char *text = read_text(core);
+    assert_non_null(strstr(text, "\n  poll: "));
+    assert_non_null(strstr(text, "\n  add: {fp32: "));
+    assert_non_null(strstr(text, "\n    forward: {n: "));
+    assert_non_null(strstr(text, "\n      reference: {tokens: "));
+    free(text);
+    text = read_text(path);
     assert_non_null(strstr(text, "# calibration of a test\n"));
     free(text);
 }
