@@ -137,6 +137,8 @@ static void run_round(const struct exec_calibration *c, struct survey *survey, u
         if (round > 0 && survey->expected_s[i] > LARGE_SAMPLE_S && (round + i) % 2 == 0)
             continue;
         bool other = i == 0 || c->shapes[i - 1].table != shape->table;
+        if (other)
+            exec_kernel_bench_wake(&survey->benches[shape->table]);
         if (other || exec_clock_s() - looked_s > MOOD_INTERVAL_S) {
             look_at_reference(c, survey, shape->table);
             looked_s = exec_clock_s();

@@ -99,6 +99,31 @@ void exec_kernel_bench_close(struct exec_kernel_bench *bench)
     *bench = (struct exec_kernel_bench){.kernel = NULL};
 }
 
+/* A byte of every page, there and back. */
+static void touch(void *memory, size_t bytes)
+{
+    const size_t page = 4096;
+    volatile char *at = memory;
+
+    for (size_t i = 0; memory && i < bytes; i += page)
+        at[i] = at[i];
+}
+
+void exec_kernel_bench_wake(struct exec_kernel_bench *bench)
+{
+    size_t rows = bench->n_heads * bench->max_tokens, d = bench->head_dim;
+    size_t element = ring_dtype_bytes(bench->kernel->dtype), real = ring_dtype_bytes(bench->kernel->state);
+
+    touch(bench->q, rows * d * element);
+    touch(bench->k, rows * d * element);
+    touch(bench->v, rows * d * element);
+    touch(bench->d_out, rows * d * element);
+    touch(bench->m, rows * real);
+    touch(bench->l, rows * real);
+    touch(bench->o, rows * d * real);
+    touch(bench->d_kv, 2 * bench->max_tokens * d * real);
+}
+
 /* A span of keys after the other, and for each all tiles of queries that see it. */
 static void run_backward(const struct exec_kernel_bench *bench, size_t first, size_t q_tokens,
                          size_t k_tokens, bool causal)

@@ -26,6 +26,10 @@ enum ring_status exec_kernel_bench_open(struct exec_kernel_bench *bench, enum ri
                                         size_t n_heads, struct ring_error *error);
 void exec_kernel_bench_close(struct exec_kernel_bench *bench);
 
+/* Has all its memory where it can be reached at once. Some machines take away, within seconds, what nobody
+ * touches, and the first block that needs it again pays for that. */
+void exec_kernel_bench_wake(struct exec_kernel_bench *bench);
+
 /* What one block took: on the clock, and of the processor. They differ where somebody else had the core. */
 struct exec_block_time {
     double wall_s, cpu_s;
