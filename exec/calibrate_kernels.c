@@ -15,7 +15,8 @@ enum {
     N_HEADS = 2,
     FIRST_TOKENS = 64,
     MAX_MOODS = 8192,
-    REFERENCE_TOKENS = 1024, /* no more than the largest side */
+    FORWARD_REFERENCE = 1024, /* tokens, but no more than the largest side */
+    BACKWARD_REFERENCE = 512,
 };
 #define MIN_SAMPLE_S 1.5e-3
 #define LARGE_SAMPLE_S                                                                                       \
@@ -99,21 +100,23 @@ static enum ring_status choose_sides(struct exec_calibration *c, struct survey *
     return status;
 }
 
-static size_t reference_tokens(const struct exec_calibration *c)
+static size_t reference_tokens(const struct exec_calibration *c, enum ring_pass pass)
 {
-    size_t largest = c->tokens[c->n_tokens - 1];
-    return largest < REFERENCE_TOKENS ? largest : REFERENCE_TOKENS;
+    size_t largest = c->tokens[c->n_tokens - 1],
+           wanted = pass == RING_PASS_FORWARD ? FORWARD_REFERENCE : BACKWARD_REFERENCE;
+    return largest < wanted ? largest : wanted;
 }
 
 /* Its memory may be as it was left seconds ago, and its unit asleep: the first block is for warming up, as in
  * exec/probe.c, whose looks are compared with these. */
 static void look_at_reference(const struct exec_calibration *c, struct survey *survey, size_t bench)
 {
-    size_t side = reference_tokens(c);
+    struct exec_kernel_bench *at = &survey->benches[bench];
+    size_t side = reference_tokens(c, at->gradient ? RING_PASS_BACKWARD : RING_PASS_FORWARD);
 
-    exec_kernel_bench_time(&survey->benches[bench], side, side, false, 1);
+    exec_kernel_bench_time(at, side, side, false, 1);
     double begun_s = exec_clock_s();
-    struct exec_block_time took = exec_kernel_bench_time(&survey->benches[bench], side, side, false, 1);
+    struct exec_block_time took = exec_kernel_bench_time(at, side, side, false, 1);
 
     if (survey->n_looks < MAX_MOODS)
         survey->looks[survey->n_looks++] = (struct look){bench, begun_s + took.wall_s / 2, took.cpu_s};
@@ -266,7 +269,7 @@ static enum ring_status gather_rates(struct exec_calibration *c, struct survey *
             shape_flops(shape) / shape->time_s;
     }
     for (size_t i = 0; i < c->n_tables && status == RING_OK && c->rank == 0; i++) {
-        c->tables[i].reference_tokens = reference_tokens(c);
+        c->tables[i].reference_tokens = reference_tokens(c, c->tables[i].pass);
         c->tables[i].reference_s = mean_over_ranks(c, all, n, c->n_shapes + i);
     }
     free(mine);
