@@ -36,14 +36,21 @@ bool block_tiled_avx2_supports(size_t head_dim)
 }
 #endif
 
+#ifdef BLOCK_HAS_DOT
+bool block_dot_supports(size_t head_dim)
+{
+    return block_tiled_avx512_supports(head_dim) && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512bf16");
+}
+#endif
+
 #ifdef BLOCK_HAS_AMX
 /* The matrix units' registers are large, and a process has to ask for them (Linux 5.16 and later); its
  * children have what it got. Asking again gives the same answer. */
 bool block_amx_supports(size_t head_dim)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
-    return block_tiled_avx512_supports(head_dim) && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("amx-tile") &&
+    return block_dot_supports(head_dim) && __builtin_cpu_supports("amx-tile") &&
            __builtin_cpu_supports("amx-bf16") &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
@@ -58,6 +65,9 @@ const struct block_kernel *const block_kernels[] = {
     &block_tiled_avx512_bf16,
     &block_tiled_avx2_fp32,
     &block_tiled_avx2_bf16,
+#endif
+#ifdef BLOCK_HAS_DOT
+    &block_dot_bf16,
 #endif
     &block_tiled_portable_fp32,
     &block_tiled_portable_bf16,

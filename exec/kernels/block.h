@@ -55,8 +55,9 @@ struct block_kernel {
 };
 
 /* All of them, best first, ended by NULL. For bf16 that is "amx" where the processor has matrix units and the
- * process may use them: it rounds weights (weight_u), and the relative Frobenius error of the output stays
- * under 2e-3. All others keep the precision of their state. */
+ * process may use them. It and "bf16-avx512", which stands behind the tiled ones and so is only had by name,
+ * round weights (weight_u): the relative Frobenius error of the output stays under 2e-3. All others keep the
+ * precision of their state. */
 extern const struct block_kernel *const block_kernels[];
 
 /* The first kernel that serves dtype and head_dim here, of those with that name: a whole name ("tiled-avx2"),

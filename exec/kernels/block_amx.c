@@ -10,7 +10,8 @@
  *     S^T[key][query]  = K[key][dim] Q^T[dim][query]      A = K as it lies, B = Q as columns, once a call
  *     O^T[dim][query] += V^T[dim][key] P^T[key][query]    A = V turned, once a group for all queries
  *
- * What tiles are is in block_amx_tiles.h, how they are filled in block_amx_pack.h. */
+ * What tiles are is in block_amx_tiles.h, how they are filled in block_amx_pack.h; compiled a second time the
+ * products are those of block_amx_dot.h. */
 #include "exec/kernels/block_amx_pack.h"
 
 #include <string.h>
@@ -198,15 +199,15 @@ static void forward(const struct block_forward *block, void *scratch)
         SETTLE();
         store_queries(work, block, q, n_queries);
     }
-    _tile_release();
+    release();
     vec_end_flush(before);
 }
 
-const struct block_kernel block_amx_bf16 = {
-    .name = "amx",
+const struct block_kernel BLOCK_MATRIX(bf16) = {
+    .name = BLOCK_MATRIX_NAME,
     .dtype = RING_BF16,
     .state = RING_FP32,
-    .supports = block_amx_supports,
+    .supports = BLOCK_MATRIX(supports),
     .q_tile = N_QUERIES,
     .k_span = 8 * BLOCK_KEY_GROUP,
     .weight_u = 0x1p-8, /* half of a bf16's last place, and the maximum's own rounding */

@@ -11,6 +11,8 @@
 #ifndef BLOCK_AMX_TILES_H
 #define BLOCK_AMX_TILES_H
 
+#include <stdbool.h>
+
 #include "exec/kernels/block_vector.h"
 
 enum {
@@ -20,10 +22,21 @@ enum {
     UNIT = 2 * LANES   /* queries that are worked on at a time */
 };
 
+/* Where four tiles of C lie: to, the one of b's neighbour, the ones of a's neighbour. */
+struct corner {
+    float *to;
+    size_t a_next, b_next;
+};
+
+#if defined(BLOCK_MATRIX_DOT)
+#include "exec/kernels/block_amx_dot.h"
+#define SETTLE()
+#else
+
 /* Memory that matrix instructions read is written before, and what they write is read after. */
 #define SETTLE() __asm__ volatile("" ::: "memory")
 
-/* All eight registers whole; to be ended by _tile_release. */
+/* All eight registers whole; until release. */
 static void configure(void)
 {
     struct {
@@ -37,6 +50,11 @@ static void configure(void)
     }
     SETTLE();
     _tile_loadconfig(&tiles);
+}
+
+static void release(void)
+{
+    _tile_release();
 }
 
 /* Accumulators 0 .. 3 += the two tiles from a and a + a_next on, times those from b and b + b_next on,
@@ -54,12 +72,6 @@ INLINE void multiply(const float *a, size_t a_next, const float *b, size_t b_nex
         _tile_dpbf16ps(3, 5, 7);
     }
 }
-
-/* Where four tiles of C lie: to, the one of b's neighbour, the ones of a's neighbour. */
-struct corner {
-    float *to;
-    size_t a_next, b_next;
-};
 
 INLINE void store(struct corner c)
 {
@@ -92,5 +104,7 @@ INLINE void accumulate(struct corner c, const float *a, size_t a_next, const flo
     multiply(a, a_next, b, b_next, n_steps);
     store(c);
 }
+
+#endif
 
 #endif

@@ -27,9 +27,18 @@ bool block_tiled_avx512_supports(size_t head_dim);
 bool block_tiled_avx2_supports(size_t head_dim);
 bool block_tiled_portable_supports(size_t head_dim);
 
-/* In block_amx.c. */
-extern const struct block_kernel block_amx_bf16;
+/* In block_amx.c, which becomes two: on matrix units, and (BLOCK_MATRIX_DOT) with dot products of vectors.
+ * Within it BLOCK_MATRIX(x) is x of the one at hand. */
+#if defined(BLOCK_MATRIX_DOT)
+#define BLOCK_MATRIX(what) block_dot_##what
+#define BLOCK_MATRIX_NAME  "bf16-avx512"
+#else
+#define BLOCK_MATRIX(what) block_amx_##what
+#define BLOCK_MATRIX_NAME  "amx"
+#endif
+extern const struct block_kernel block_amx_bf16, block_dot_bf16;
 bool block_amx_supports(size_t head_dim);
+bool block_dot_supports(size_t head_dim);
 
 /* In block_reference.c. */
 extern const struct block_kernel block_reference_fp64, block_reference_fp32, block_reference_bf16;

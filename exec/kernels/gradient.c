@@ -19,6 +19,9 @@ const struct block_gradient_kernel *const block_gradient_kernels[] = {
     &block_gradient_avx512_fp32,    &block_gradient_avx512_bf16,    &block_gradient_avx2_fp32,
     &block_gradient_avx2_bf16,
 #endif
+#ifdef BLOCK_HAS_DOT
+    &block_gradient_dot_bf16,
+#endif
     &block_gradient_portable_fp32,  &block_gradient_portable_bf16,  &block_gradient_reference_fp32,
     &block_gradient_reference_bf16, &block_gradient_reference_fp64, NULL,
 };

@@ -273,15 +273,15 @@ static void backward(const struct block_backward *block, void *scratch)
         store_sums(work, block->d_k, work->dk, n_keys);
         store_sums(work, block->d_v, work->dv, n_keys);
     }
-    _tile_release();
+    release();
     vec_end_flush(before);
 }
 
-const struct block_gradient_kernel block_gradient_amx_bf16 = {
-    .name = "amx",
+const struct block_gradient_kernel BLOCK_GRADIENT_MATRIX(bf16) = {
+    .name = BLOCK_MATRIX_NAME,
     .dtype = RING_BF16,
     .state = RING_FP32,
-    .supports = block_amx_supports,
+    .supports = BLOCK_MATRIX(supports),
     .q_tile = QUERIES,
     .k_span = SPAN,
     .weight_u = 0x1p-8, /* half of a bf16's last place */

@@ -17,8 +17,13 @@ extern const struct block_gradient_kernel block_gradient_avx512_fp32, block_grad
 extern const struct block_gradient_kernel block_gradient_avx2_fp32, block_gradient_avx2_bf16;
 extern const struct block_gradient_kernel block_gradient_portable_fp32, block_gradient_portable_bf16;
 
-/* In gradient_amx.c. */
-extern const struct block_gradient_kernel block_gradient_amx_bf16;
+/* In gradient_amx.c, which becomes two as block_amx.c does. */
+#if defined(BLOCK_MATRIX_DOT)
+#define BLOCK_GRADIENT_MATRIX(what) block_gradient_dot_##what
+#else
+#define BLOCK_GRADIENT_MATRIX(what) block_gradient_amx_##what
+#endif
+extern const struct block_gradient_kernel block_gradient_amx_bf16, block_gradient_dot_bf16;
 
 /* In gradient_reference.c. */
 extern const struct block_gradient_kernel block_gradient_reference_fp64, block_gradient_reference_fp32,

@@ -26,7 +26,8 @@ static double worst_error(const struct ring_turn *turn, const struct plain_gradi
     return worst;
 }
 
-/* Runs a ring on random numbers and holds every rank to u (32 + 2 T) and the kernel's weight_u. Returns the worst error. */
+/* Runs a ring on random numbers and holds every rank to u (32 + 2 T) and the kernel's weight_u. Returns the
+ * worst error. */
 static double assert_right(const struct ring_plan_spec *spec, const char *kernel)
 {
     struct ring_turn turn;

@@ -68,7 +68,7 @@ double peak_flop_per_s(const char *kernel_name)
     float (*loop)(void) = loop_baseline;
     double lanes = 4.0;
 #if defined(__x86_64__)
-    if (strcmp(kernel_name, "tiled-avx512") == 0 || strcmp(kernel_name, "amx") == 0) {
+    if (strstr(kernel_name, "avx512") != NULL || strcmp(kernel_name, "amx") == 0) {
         loop = loop_avx512;
         lanes = 16.0;
     } else if (strcmp(kernel_name, "tiled-avx2") == 0) {
