@@ -252,16 +252,15 @@ static double number_behind(const char *text, const char *words, double otherwis
     return at == NULL ? otherwise : strtod(at + strlen(words), NULL);
 }
 
-void tool_cache_doubt(struct tool_result *result, const struct tool_setup *setup)
+bool tool_cache_noise(bool modelled, char *out, size_t n_out)
 {
     const double most_spread = 50, least_share = 80; /* % */
     char cached[PATH_BYTES], core[PATH_BYTES], *topology = NULL, *device = NULL;
     size_t size;
     struct ring_error ignored;
     if (config_cache_path(cached, sizeof cached, file_name, &ignored) != RING_OK ||
-        config_cache_path(core, sizeof core, core_file_name, &ignored) != RING_OK ||
-        strcmp(setup->scenario->cluster_path, cached) != 0)
-        return;
+        config_cache_path(core, sizeof core, core_file_name, &ignored) != RING_OK)
+        return false;
     if (tool_file_read(cached, MAX_BYTES, &topology, &size, &ignored) != RING_OK)
         topology = NULL;
     if (tool_file_read(core, MAX_BYTES, &device, &size, &ignored) != RING_OK)
@@ -271,14 +270,24 @@ void tool_cache_doubt(struct tool_result *result, const struct tool_setup *setup
     double share = number_behind(device, "meanwhile a rank had ", 100);
     double link = number_behind(topology, "spread between trials: ", 0);
     double kernel = number_behind(device, "(largest - smallest) / median: ", 0);
-    bool modelled = !(setup->scenario->compute.block_s > 0);
-    if (is_busy(load, n) || link > most_spread || (modelled && (share < least_share || kernel > most_spread)))
-        tool_result_note(
-            result,
-            "this machine was calibrated while it was busy (load %.1f on %.0f processors, a rank "
-            "had %.0f %% of its core, times of hops spread by %.0f %% and of blocks by %.0f %%): "
-            "do not trust these times, run `ringlab calibrate` when it is free",
-            load, n, share, link, kernel);
+    snprintf(
+        out, n_out,
+        "this machine was calibrated while it was busy (load %.1f on %.0f processors, a rank had %.0f %% "
+        "of its core, times of hops spread by %.0f %% and of blocks by %.0f %%): do not trust these "
+        "times, run `ringlab calibrate` when it is free",
+        load, n, share, link, kernel);
     free(topology);
     free(device);
+    return is_busy(load, n) || link > most_spread ||
+           (modelled && (share < least_share || kernel > most_spread));
+}
+
+void tool_cache_doubt(struct tool_result *result, const struct tool_setup *setup)
+{
+    char cached[PATH_BYTES], text[512];
+    struct ring_error ignored;
+    bool modelled = !(setup->scenario->compute.block_s > 0);
+    if (config_cache_path(cached, sizeof cached, file_name, &ignored) == RING_OK &&
+        strcmp(setup->scenario->cluster_path, cached) == 0 && tool_cache_noise(modelled, text, sizeof text))
+        tool_result_note(result, "%s", text);
 }

@@ -18,8 +18,12 @@ enum ring_status tool_cache_load(const char *path, const struct config_overrides
 /* Measures this machine with a rank on each processor and writes the files. */
 enum ring_status tool_cache_calibrate(const struct tool_options *options, struct ring_error *error);
 
-/* Adds a note where the scenario is on this machine and what was recorded beside its calibration (load, how
- * much of its core a rank had, spreads) says that the figures are not worth much. */
+/* Whether what was recorded beside this machine's calibration (load, how much of its core a rank had,
+ * spreads) says that the figures are not worth much, and why in a sentence. modelled: times of blocks count
+ * as well. */
+bool tool_cache_noise(bool modelled, char *out, size_t size);
+
+/* Adds a note of that where the scenario is on this machine. */
 struct tool_result;
 struct tool_setup;
 void tool_cache_doubt(struct tool_result *result, const struct tool_setup *setup);

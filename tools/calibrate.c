@@ -99,5 +99,8 @@ enum ring_status tool_calibrate(const struct tool_options *options, struct ring_
         status = print_grades(device->grades, error);
     }
     config_cluster_free(&cluster);
+    char noise[512];
+    if (!tool_ranks_device(options) && tool_cache_noise(true, noise, sizeof noise))
+        fprintf(stderr, "ringlab: %s\n", noise);
     return status;
 }
