@@ -212,6 +212,9 @@ static enum ring_status judge(const struct tool_launch_spec *spec, const struct 
         return RING_OK;
     if (words[0])
         return ring_fail(error, outcome->exit_code <= 2 ? RING_BAD_INPUT : RING_WORLD, "%s", words);
+    if (outcome->exit_code > 128)
+        return ring_fail(error, RING_WORLD, "mpirun was killed by signal %d (%s) and said nothing",
+                         outcome->exit_code - 128, strsignal(outcome->exit_code - 128));
     return ring_fail(error, RING_WORLD, "mpirun ended with %d and said nothing", outcome->exit_code);
 }
 
