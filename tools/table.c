@@ -76,14 +76,19 @@ static void print_cell(const struct tool_table *table, const char *text, size_t 
                        FILE *file)
 {
     int padding = (int)(width - tool_text_width(text));
-    bool last = column + 1 == table->n_columns;
-    if (!table->left[column])
+    bool last = column + 1 == table->n_columns, nothing = last && text[0] == '\0';
+    if (column > 0 && !nothing)
+        fputs("  ", file);
+    if (nothing) /* no blanks at the end of a line */
+        ;
+    else if (!table->left[column])
         fprintf(file, "%*s%s", padding, "", text);
-    else if (last) /* no blanks at the end of a line */
+    else if (last)
         fputs(text, file);
     else
         fprintf(file, "%s%*s", text, padding, "");
-    fputs(last ? "\n" : "  ", file);
+    if (last)
+        fputc('\n', file);
 }
 
 enum ring_status tool_table_print(const struct tool_table *table, int indent, FILE *file)
