@@ -8,7 +8,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,24 +78,35 @@ static bool ends_with(const char *text, const char *end)
     return n > m && strcmp(text + n - m, end) == 0;
 }
 
-/* gnuplot does not say when it cannot write: a picture is whole if it ends as its kind does. */
+/* gnuplot does not say when it cannot write: a picture is whole if it ends as its kind does. What goes to no
+ * ordinary file (a pipe, a device) is drawn elsewhere first, and then copied. */
 static enum ring_status check_whole(const struct tool_plot *plot, const char *path, struct ring_error *error)
 {
     static const char png_end[] = {'I', 'E', 'N', 'D', '\xae', 'B', '`', '\x82'};
     const char *end = plot->svg ? "</svg>" : png_end;
     size_t length = plot->svg ? strlen(end) : sizeof png_end, n = 0;
     char last[16] = "";
-    struct stat info;
     FILE *picture = fopen(plot->output, "re");
-    bool ordinary = picture == NULL || fstat(fileno(picture), &info) != 0 || S_ISREG(info.st_mode);
-    if (picture != NULL && ordinary && fseek(picture, -(long)(sizeof last), SEEK_END) == 0)
+    if (picture != NULL && fseek(picture, -(long)(sizeof last), SEEK_END) == 0)
         n = fread(last, 1, sizeof last, picture);
     if (picture != NULL)
         fclose(picture);
-    if (!ordinary || memmem(last, n, end, length) != NULL)
+    if (memmem(last, n, end, length) != NULL)
         return RING_OK;
     return ring_fail(error, RING_IO, "%s: gnuplot did not write the whole picture (is there room for it?)",
                      path);
+}
+
+static enum ring_status copy(const char *from, struct tool_file *to, struct ring_error *error)
+{
+    char *text;
+    size_t size;
+    enum ring_status status = tool_file_read(from, SIZE_MAX, &text, &size, error);
+    if (status != RING_OK)
+        return status;
+    fwrite(text, 1, size, to->stream); /* committing the file looks whether it went well */
+    free(text);
+    return RING_OK;
 }
 
 /* The script goes to gnuplot; the picture to a neighbour of path, then to path. */
@@ -109,20 +119,29 @@ static enum ring_status draw(const struct tool_result *results, size_t n_results
     enum ring_status status = tool_file_open(&picture, path, error);
     if (status != RING_OK)
         return status;
-    struct tool_plot plot = {results, n_results, picture.temporary != NULL ? picture.temporary : path,
+    char elsewhere[] = "/tmp/ringlab-picture-XXXXXX";
+    int fd = picture.temporary != NULL ? -1 : mkstemp(elsewhere);
+    struct tool_plot plot = {results, n_results, picture.temporary != NULL ? picture.temporary : elsewhere,
                              ends_with(path, ".svg")};
     FILE *script = tmpfile();
-    if (script == NULL) {
+    if (script == NULL || (picture.temporary == NULL && fd < 0)) {
         status = ring_fail(error, RING_IO, "no temporary file: %s", strerror(errno));
     } else {
         tool_plot_script(&plot, script);
         status = fflush(script) == 0
                      ? tool_plot_run(script, error)
                      : ring_fail(error, RING_IO, "no room for a temporary file: %s", strerror(errno));
-        fclose(script);
     }
+    if (script != NULL)
+        fclose(script);
     if (status == RING_OK)
         status = check_whole(&plot, path, error);
+    if (status == RING_OK && fd >= 0)
+        status = copy(elsewhere, &picture, error);
+    if (fd >= 0) {
+        close(fd);
+        unlink(elsewhere);
+    }
     if (status == RING_OK)
         return tool_file_commit(&picture, error);
     tool_file_discard(&picture);
