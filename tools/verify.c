@@ -97,16 +97,6 @@ static enum ring_status judge(const struct tool_verified *verified, struct ring_
                      n_rows, n_tensors);
 }
 
-/* Simulated time has to come from somewhere; what is computed does not depend on it. */
-static void say_unpriced(const struct tool_setup *setup)
-{
-    char text[sizeof setup->unpriced.text + 64];
-    if (setup->unpriced.text[0] == '\0')
-        return;
-    snprintf(text, sizeof text, "%s: simulated times are made up, 1 ms a block", setup->unpriced.text);
-    tool_report_wrapped(text, 2, stdout);
-}
-
 enum ring_status tool_verify(const struct tool_options *options, struct ring_error *error)
 {
     struct tool_setup setup;
@@ -118,8 +108,6 @@ enum ring_status tool_verify(const struct tool_options *options, struct ring_err
     if (status == RING_OK)
         status = options->json ? tool_verify_write(&setup, &verified, stdout, error)
                                : tool_verify_print(&setup, &verified, stdout, error);
-    if (status == RING_OK && strcmp(verified.world, "simgrid") == 0 && !options->json)
-        say_unpriced(&setup);
     if (status == RING_OK && options->dump != NULL && !options->json)
         printf("  q, k, v, out%s are in %s\n",
                verified.gradients != NULL ? ", lse, d_out, d_q, d_k and d_v" : " and lse", options->dump);

@@ -161,6 +161,15 @@ static void print_judgement(const struct tool_verified *verified, const struct v
                 style.bad, style.off, n_bad, 3 * verified->n_ranks);
 }
 
+/* Simulated time has to come from somewhere; what is computed does not depend on it. False: all is known. */
+static bool note_unpriced(const struct tool_setup *setup, const struct tool_verified *verified, char *text,
+                          size_t size)
+{
+    bool made_up = setup->unpriced.text[0] != '\0' && strcmp(verified->world, "simgrid") == 0;
+    snprintf(text, size, "%s: simulated times are made up, 1 ms a block", setup->unpriced.text);
+    return made_up;
+}
+
 enum ring_status tool_verify_print(const struct tool_setup *setup, const struct tool_verified *verified,
                                    FILE *file, struct ring_error *error)
 {
@@ -170,7 +179,7 @@ enum ring_status tool_verify_print(const struct tool_setup *setup, const struct 
     struct tool_style style = tool_style_for(file);
     struct verify_report sum = add_up(verified);
     struct tool_table table;
-    char text[512];
+    char text[sizeof setup->unpriced.text + 64];
     fprintf(file, "%sverified: %s%s\n", style.bold, setup->scenario->name, style.off);
     snprintf(text, sizeof text, "%" PRIu32 " ranks; %s: %s; kernel %s, %s accumulators", verified->n_ranks,
              verified->world, verified->detail, verified->kernel, ring_dtype_names[verified->state]);
@@ -194,6 +203,8 @@ enum ring_status tool_verify_print(const struct tool_setup *setup, const struct 
     print_judgement(verified, &sum, file);
     if (verified->n_repeats > 1)
         fprintf(file, "  %" PRIu32 " runs gave the same bits on every rank\n", verified->n_repeats);
+    if (note_unpriced(setup, verified, text, sizeof text))
+        tool_report_wrapped(text, 2, file);
     return RING_OK;
 }
 
@@ -250,6 +261,9 @@ enum ring_status tool_verify_write(const struct tool_setup *setup, const struct 
         json_object_set_new(root, "bad_gradients", json_integer((json_int_t)gradients.n_bad));
     if (root != NULL && verified->n_repeats > 1)
         json_object_set_new(root, "equal_runs", json_integer((json_int_t)verified->n_repeats));
+    char note[sizeof setup->unpriced.text + 64];
+    if (root != NULL && note_unpriced(setup, verified, note, sizeof note))
+        json_object_set_new(root, "note", json_string(note));
     bool good = root != NULL && json_dumpf(root, file, JSON_INDENT(1)) == 0;
     json_decref(root);
     fputc('\n', file);
