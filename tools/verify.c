@@ -13,7 +13,6 @@
 #include "tools/estimate.h"
 #include "tools/launch.h"
 #include "tools/ranks.h"
-#include "tools/report.h"
 #include "tools/verify_report.h"
 
 enum { DEFAULT_ROWS = 64 };
