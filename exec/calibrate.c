@@ -3,13 +3,13 @@
  * The order in which this machine is measured. See calibrate.h. */
 #include "exec/calibrate.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "config/config.h"
+#include "exec/calibrate_files.h"
 #include "exec/calibration.h"
-#include "exec/output.h"
 
 #define TIMEOUT_S 60.0
 
@@ -56,25 +56,6 @@ void exec_calibrate_progress(const struct exec_calibration *c, const char *forma
     va_end(arguments);
 }
 
-/* Where the topology goes, on rank 0; and that something can be written there, before a quarter of a minute
- * is spent. */
-static enum ring_status find_place(const struct exec_calibration *c, char *path, size_t size,
-                                   struct ring_error *error)
-{
-    struct exec_output trial;
-    enum ring_status status = RING_OK;
-
-    if (c->rank == 0 && c->spec->path && (size_t)snprintf(path, size, "%s", c->spec->path) >= size)
-        status = ring_fail(error, RING_IO, "%.200s...: the path is too long", c->spec->path);
-    else if (c->rank == 0 && !c->spec->path)
-        status = config_cache_path(path, size, "this-machine.yaml", error);
-    if (c->rank == 0 && status == RING_OK) {
-        status = exec_output_open(&trial, path, error);
-        exec_output_discard(&trial);
-    }
-    return exec_agree(c->comm, &c->bound, status, error);
-}
-
 static enum ring_status write_files(struct exec_calibration *c, const char *path, struct ring_error *error)
 {
     enum ring_status status = RING_OK;
@@ -112,7 +93,7 @@ enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct r
         status = ring_fail(error, RING_BAD_INPUT, "calibrate measures one machine, and was started on %d",
                            c->clock.n_hosts);
     if (status == RING_OK)
-        status = find_place(c, path, sizeof path, error);
+        status = exec_calibrate_place(spec, &c->bound, "this-machine.yaml", path, sizeof path, error);
     if (status == RING_OK)
         status = exec_calibrate_hops(c, error);
     if (status == RING_OK)

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "exec/output.h"
+#include "exec/calibrate_files.h"
 
 static void processor_name(char *out, size_t size)
 {
@@ -184,30 +184,30 @@ static void write_topology(const struct exec_calibration *c, const char *source,
     fputs("      inside: shared-memory\n  share_devices: true\n", file);
 }
 
+/* What the two files are made of. */
+struct contents {
+    const struct exec_calibration *calibration;
+    char source[512];
+};
+
+static void write_device_file(const void *context, FILE *file)
+{
+    const struct contents *contents = context;
+    write_device(contents->calibration, contents->source, file);
+}
+
+static void write_topology_file(const void *context, const char *device_file, FILE *file)
+{
+    const struct contents *contents = context;
+    write_topology(contents->calibration, contents->source, device_file, file);
+}
+
 enum ring_status exec_calibration_write(const struct exec_calibration *c, const char *path,
                                         struct ring_error *error)
 {
-    static const char ending[] = ".yaml";
-    struct exec_output topology = {.file = NULL}, device = {.file = NULL};
-    char source[512], device_path[PATH_MAX];
-    size_t n = strlen(path), stem = n > 5 && strcmp(path + n - 5, ending) == 0 ? n - 5 : n;
+    struct contents contents = {.calibration = c};
+    struct exec_calibrate_writer writer = {write_device_file, write_topology_file, &contents};
 
-    describe(c, source, sizeof source);
-    if ((size_t)snprintf(device_path, sizeof device_path, "%.*s-core%s", (int)stem, path, ending) >=
-        sizeof device_path)
-        return ring_fail(error, RING_IO, "%.200s...: the path is too long", path);
-    const char *slash = strrchr(device_path, '/');
-    enum ring_status status = exec_output_open(&device, device_path, error);
-    if (status == RING_OK)
-        status = exec_output_open(&topology, path, error);
-    if (status == RING_OK) {
-        write_device(c, source, device.file);
-        write_topology(c, source, slash ? slash + 1 : device_path, topology.file);
-        status = exec_output_commit(&device, error);
-    }
-    if (status == RING_OK)
-        status = exec_output_commit(&topology, error);
-    exec_output_discard(&device);
-    exec_output_discard(&topology);
-    return status;
+    describe(c, contents.source, sizeof contents.source);
+    return exec_calibrate_write(&writer, path, "-core", error);
 }

@@ -164,14 +164,13 @@ static enum ring_status check_bytes(const struct exec_session *session, uint64_t
 
 static struct facts own_facts(const struct exec_session *session, struct repeats *repeats)
 {
-    struct facts facts = {.peak_bytes = exec_memory_peak(),
-                          .baseline_bytes = session->baseline_bytes,
-                          .device_bytes = session->processor->device_bytes
-                                              ? session->processor->device_bytes(session)
-                                              : 0,
-                          .clock_error_s = session->clock.error_s,
-                          .core_share = repeats->core_share[repeats->shown],
-                          .n_rows = repeats->traces[repeats->shown].n_rows};
+    struct facts facts = {
+        .peak_bytes = exec_memory_peak(),
+        .baseline_bytes = session->baseline_bytes,
+        .device_bytes = session->processor->device_bytes ? session->processor->device_bytes(session) : 0,
+        .clock_error_s = session->clock.error_s,
+        .core_share = repeats->core_share[repeats->shown],
+        .n_rows = repeats->traces[repeats->shown].n_rows};
 
     memcpy(facts.before, repeats->looks, sizeof facts.before);
     facts.drift = exec_median(repeats->looks, (size_t)repeats->n + N_BEFORE);

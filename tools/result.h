@@ -104,9 +104,9 @@ struct tool_result {
     struct tool_link *links;
     size_t n_links;
     struct model_bound bound;
-    double flops;      /* of all ranks */
-    double moving_s;   /* how long something moved over a hop, added up over hops; two at once count once */
-    double drift;      /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
+    double flops;    /* of all ranks */
+    double moving_s; /* how long something moved over a hop, added up over hops; two at once count once */
+    double drift;    /* of a measured run: how much slower the machine ran than when it was calibrated; 0:
                           unknown */
     double looks[TOOL_LOOKS]; /* likewise, right before the first repeat; not in documents */
     size_t n_looks;

@@ -3,12 +3,12 @@
  * The order in which this machine's devices are measured. See calibrate.h. */
 #include "exec/cuda/calibrate.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "config/config.h"
+#include "exec/calibrate_files.h"
 #include "exec/cuda/calibration.h"
-#include "exec/output.h"
 
 #define TIMEOUT_S 60.0
 
@@ -79,25 +79,6 @@ static enum ring_status open_device(struct exec_gpu_calibration *c, bool *no_dev
     return exec_agree(c->comm, &c->bound, status, error);
 }
 
-/* Where the topology goes, on rank 0; and that something can be written there, before any time is spent. */
-static enum ring_status find_place(const struct exec_gpu_calibration *c, char *path, size_t size,
-                                   struct ring_error *error)
-{
-    const char *wanted = c->spec->common.path;
-    struct exec_output trial;
-    enum ring_status status = RING_OK;
-
-    if (c->rank == 0 && wanted && (size_t)snprintf(path, size, "%s", wanted) >= size)
-        status = ring_fail(error, RING_IO, "%.200s...: the path is too long", wanted);
-    else if (c->rank == 0 && !wanted)
-        status = config_cache_path(path, size, "this-machine-cuda.yaml", error);
-    if (c->rank == 0 && status == RING_OK) {
-        status = exec_output_open(&trial, path, error);
-        exec_output_discard(&trial);
-    }
-    return exec_agree(c->comm, &c->bound, status, error);
-}
-
 static enum ring_status measure(struct exec_gpu_calibration *c, struct ring_error *error)
 {
     for (size_t i = 0; i < EXEC_GPU_SIZES; i++)
@@ -124,7 +105,8 @@ static enum ring_status run(struct exec_gpu_calibration *c, bool *no_device, str
     if (status == RING_OK)
         status = open_device(c, no_device, error);
     if (status == RING_OK)
-        status = find_place(c, path, sizeof path, error);
+        status = exec_calibrate_place(&c->spec->common, &c->bound, "this-machine-cuda.yaml", path,
+                                      sizeof path, error);
     if (status == RING_OK)
         status = measure(c, error);
     if (status == RING_OK && c->rank == 0)

@@ -3,11 +3,10 @@
  * What was measured on devices, as a device and a topology (docs/FORMATS.md), with how and when. Figures that
  * no model asks for stand there as comments. */
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
+#include "exec/calibrate_files.h"
 #include "exec/cuda/calibration.h"
-#include "exec/output.h"
 
 #define EXEC_GPU_COPY_TEXT(name, text) text,
 static const char *const copy_names[EXEC_GPU_N_COPIES] = {EXEC_GPU_COPIES(EXEC_GPU_COPY_TEXT)};
@@ -171,30 +170,30 @@ static void write_topology(const struct exec_gpu_calibration *c, const char *sou
     fputs("      inside: between-ranks\n  share_devices: true\n", file);
 }
 
+/* What the two files are made of. */
+struct contents {
+    const struct exec_gpu_calibration *calibration;
+    char source[512];
+};
+
+static void write_device_file(const void *context, FILE *file)
+{
+    const struct contents *contents = context;
+    write_device(contents->calibration, contents->source, file);
+}
+
+static void write_topology_file(const void *context, const char *device_file, FILE *file)
+{
+    const struct contents *contents = context;
+    write_topology(contents->calibration, contents->source, device_file, file);
+}
+
 enum ring_status exec_gpu_calibration_write(const struct exec_gpu_calibration *c, const char *path,
                                             struct ring_error *error)
 {
-    static const char ending[] = ".yaml";
-    struct exec_output topology = {.file = NULL}, device = {.file = NULL};
-    char source[512], device_path[PATH_MAX];
-    size_t n = strlen(path), stem = n > 5 && strcmp(path + n - 5, ending) == 0 ? n - 5 : n;
+    struct contents contents = {.calibration = c};
+    struct exec_calibrate_writer writer = {write_device_file, write_topology_file, &contents};
 
-    describe(c, source, sizeof source);
-    if ((size_t)snprintf(device_path, sizeof device_path, "%.*s-device%s", (int)stem, path, ending) >=
-        sizeof device_path)
-        return ring_fail(error, RING_IO, "%.200s...: the path is too long", path);
-    const char *slash = strrchr(device_path, '/');
-    enum ring_status status = exec_output_open(&device, device_path, error);
-    if (status == RING_OK)
-        status = exec_output_open(&topology, path, error);
-    if (status == RING_OK) {
-        write_device(c, source, device.file);
-        write_topology(c, source, slash ? slash + 1 : device_path, topology.file);
-        status = exec_output_commit(&device, error);
-    }
-    if (status == RING_OK)
-        status = exec_output_commit(&topology, error);
-    exec_output_discard(&device);
-    exec_output_discard(&topology);
-    return status;
+    describe(c, contents.source, sizeof contents.source);
+    return exec_calibrate_write(&writer, path, "-device", error);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/cmocka_all.h"
+#include "tools/report.h"
 
 static char path[] = "/tmp/ringlab-test-XXXXXX";
 static struct tool_setup setup;
@@ -146,6 +147,30 @@ static void rows_become_the_parts_of_a_result(void **state)
     tool_result_fini(&result);
 }
 
+static void what_was_taken_of_a_device_is_what_a_rank_holds(void **state)
+{
+    (void)state;
+    static const char head[] =
+        "ringlab-measure 1\nranks 2\nsteps 2\nkernel cuda\nfirst_s 10\nrepeats_s 0.0022\n"
+        "peak_rss_bytes 1000000 2000000\nbaseline_rss_bytes 400000 500000\n"
+        "device_bytes 4194304 6291456\ntrace\n";
+    struct tool_result result;
+    struct ring_error error = {""};
+    char text[8192] = "";
+    write_file(head, true);
+    if (tool_measure_read(&setup, path, &result, &error) != RING_OK)
+        fail_msg("%s", error.text);
+    assert_true(result.on_device);
+    assert_int_equal(result.ranks[0].resident_bytes, 4194304); /* whatever the host's processes have */
+    assert_int_equal(result.ranks[1].resident_bytes, 6291456);
+    FILE *file = fmemopen(text, sizeof text, "w");
+    assert_non_null(file);
+    assert_int_equal(tool_report(&result, file, &error), RING_OK);
+    fclose(file);
+    assert_non_null(strstr(text, "\n  device memory  6.291 MB    on the fullest rank, "));
+    tool_result_fini(&result);
+}
+
 static void what_is_no_such_file_is_an_error(void **state)
 {
     (void)state;
@@ -180,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_become_the_parts_of_a_result),
+        cmocka_unit_test(what_was_taken_of_a_device_is_what_a_rank_holds),
         cmocka_unit_test(what_is_no_such_file_is_an_error),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
