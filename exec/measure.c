@@ -143,7 +143,8 @@ static enum ring_status run_all(struct exec_session *session, struct repeats *re
     if (status == RING_OK)
         status = exec_maximum(session->comm, &session->pass_bound, repeats->time_s, (int)repeats->n,
                               "all ranks' times", error);
-    repeats->shown = median_index(repeats->time_s, repeats->n);
+    if (status == RING_OK) /* a run that failed ends at once, however many repeats it was to have */
+        repeats->shown = median_index(repeats->time_s, repeats->n);
     return status;
 }
 
