@@ -46,6 +46,7 @@ struct watch {
     double polling_s;         /* time spent looking */
     double block_s;           /* how long it is to take, if that is fixed */
     double interval_s;
+    bool helped; /* a helper looks meanwhile */
     uint32_t step;
 };
 
@@ -158,12 +159,22 @@ static enum ring_status compute_together(struct exec_transport *t, const struct 
     return work.looked == RING_OK ? status : work.looked;
 }
 
-/* A block of fixed length on a core that is busy: looking up costs the computation its time. */
+/* What looking at messages has cost the computation, by whoever looked. Of several threads one looks, and the
+ * others take over what it would have done. */
+static double looking_s(const struct exec_transport *t, const struct watch *watch)
+{
+    const struct ring_compute *kernel = t->spec.compute.kernel;
+    double taken_s = watch->polling_s + (watch->helped ? exec_helper_taken_s(t->helper) : 0);
+
+    return kernel && kernel->n_hands > 1 ? taken_s / kernel->n_hands : taken_s;
+}
+
+/* A block of fixed length on a core that is busy: looking costs the computation its time. */
 static enum ring_status compute_spinning(struct exec_transport *t, struct watch *watch)
 {
     enum ring_status status = RING_OK;
 
-    while (status == RING_OK && exec_transport_now(t) - watch->begun_s - watch->polling_s < watch->block_s)
+    while (status == RING_OK && exec_transport_now(t) - watch->begun_s - looking_s(t, watch) < watch->block_s)
         status = look_up(t, watch);
     return status;
 }
@@ -204,8 +215,9 @@ static enum ring_status run_compute(struct exec_transport *t, struct exec_flight
                           .step = flight->task.step,
                           .block_s = fixed_s(compute, flight->task.job) * hardship_factor(t, flight)};
 
-    bool helped = t->helper && (watch.block_s > 0 || compute->kernel);
-    if (helped && !isinf(exec_transport_look_interval_s(t)))
+    watch.helped =
+        t->helper && (watch.block_s > 0 || compute->kernel) && !isinf(exec_transport_look_interval_s(t));
+    if (watch.helped)
         exec_helper_begin(t->helper, watch.block_s > 0 && compute->core_free);
     if (watch.block_s > 0 && compute->core_free)
         status = compute_napping(t, &watch);
@@ -216,8 +228,8 @@ static enum ring_status run_compute(struct exec_transport *t, struct exec_flight
     else if (compute->kernel)
         status = compute_pieces(t, flight, &watch);
     flight->begun_s = begun_s;
-    flight->ended_s = exec_transport_now(t) - watch.polling_s;
-    if (helped) {
+    flight->ended_s = exec_transport_now(t) - looking_s(t, &watch);
+    if (watch.helped) {
         struct ring_error error;
         enum ring_status met = exec_helper_end(t->helper, &error);
         if (status == RING_OK && met != RING_OK)

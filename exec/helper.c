@@ -21,15 +21,25 @@ struct exec_helper {
     atomic_bool turn; /* set by the rank under the mutex; cleared by either, at any time */
     bool quit;
     bool spare_core, restless;
+    atomic_llong taken_ns;   /* see exec_helper_taken_s */
     enum ring_status status; /* of all its looks; stays as it is once it is bad */
     struct ring_error error;
 };
+
+static void look(struct exec_helper *helper)
+{
+    double cpu_s = exec_clock_cpu_s();
+
+    helper->status = exec_transport_look_at_messages(helper->transport, &helper->error);
+    if (!helper->restless)
+        atomic_fetch_add(&helper->taken_ns, (long long)(1e9 * (exec_clock_cpu_s() - cpu_s)));
+}
 
 /* Looks until all messages are there or the rank wants to have MPI back. The mutex is held. */
 static void take_turn(struct exec_helper *helper)
 {
     while (atomic_load(&helper->turn) && helper->status == RING_OK) {
-        helper->status = exec_transport_look_at_messages(helper->transport, &helper->error);
+        look(helper);
         double interval_s = exec_transport_look_interval_s(helper->transport);
         if (isinf(interval_s))
             break;
@@ -120,9 +130,15 @@ void exec_helper_begin(struct exec_helper *helper, bool core_free)
 {
     pthread_mutex_lock(&helper->mpi);
     helper->restless = helper->spare_core || core_free;
+    atomic_store(&helper->taken_ns, 0);
     atomic_store(&helper->turn, true);
     pthread_cond_signal(&helper->wake);
     pthread_mutex_unlock(&helper->mpi);
+}
+
+double exec_helper_taken_s(const struct exec_helper *helper)
+{
+    return 1e-9 * (double)atomic_load(&helper->taken_ns);
 }
 
 enum ring_status exec_helper_end(struct exec_helper *helper, struct ring_error *error)

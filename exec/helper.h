@@ -24,6 +24,9 @@ void exec_helper_close(struct exec_helper *helper); /* NULL is fine */
 /* Its turn begins. core_free: nobody computes on the rank's own core meanwhile. */
 void exec_helper_begin(struct exec_helper *helper, bool core_free);
 
+/* Processor time that its looks took in the turn, where those that compute had to give it; else 0. */
+double exec_helper_taken_s(const struct exec_helper *helper);
+
 /* Its turn is over; waits until it is out of MPI. What it met, with its line. Safe without a turn. */
 enum ring_status exec_helper_end(struct exec_helper *helper, struct ring_error *error);
 

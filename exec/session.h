@@ -91,7 +91,7 @@ enum ring_status exec_start_together(struct exec_session *session, double *start
 enum ring_status exec_dry_run(struct exec_session *session, struct ring_error *error);
 
 /* When a pass of this rank began and ended, on the common clock, and how much of a core it had meanwhile
- * (less than 1: it slept, or somebody else ran). */
+ * (less than 1: it slept, or somebody else ran); of its threads beside the first, while they worked. */
 struct exec_pass_time {
     double start_s, end_s, core_share;
 };
