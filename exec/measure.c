@@ -17,6 +17,8 @@
 
 /* Looks at the machine's speed before the first repeat, one after the other. */
 enum { N_BEFORE = 3 };
+#define LOOK_BEFORE_S  40e-3
+#define LOOK_BETWEEN_S 10e-3
 
 /* What a rank knows about all repeats, for rank 0. */
 struct facts {
@@ -108,7 +110,7 @@ static enum ring_status run_repeats(struct exec_session *session, struct exec_pr
     enum ring_status status = RING_OK;
 
     for (int i = 0; i < N_BEFORE && status == RING_OK; i++)
-        status = exec_probe_look(probe, session, &repeats->looks[i], error);
+        status = exec_probe_look(probe, session, LOOK_BEFORE_S, &repeats->looks[i], error);
     for (uint32_t i = 0; i < repeats->n && status == RING_OK; i++) {
         struct exec_pass_time time = {0, 0, 0};
         exec_progress(session, "repeat %" PRIu32 " of %" PRIu32, i + 1, repeats->n);
@@ -117,7 +119,7 @@ static enum ring_status run_repeats(struct exec_session *session, struct exec_pr
         repeats->time_s[i] = last_end_s(&repeats->traces[i], time.end_s) - time.start_s;
         repeats->core_share[i] = time.core_share;
         if (status == RING_OK)
-            status = exec_probe_look(probe, session, &repeats->looks[N_BEFORE + i], error);
+            status = exec_probe_look(probe, session, LOOK_BETWEEN_S, &repeats->looks[N_BEFORE + i], error);
     }
     return status;
 }

@@ -8,7 +8,6 @@
 #include "exec/calibration.h"
 
 enum { OLD_TOKENS = 2048, COLD_BLOCKS = 1, MIN_BLOCKS = 5 };
-#define LOOK_S 30e-3
 
 /* The block that the calibration timed all along, in processor time as there: somebody else on the core is no
  * slower core. A file without one is asked what it says of a large block. */
@@ -55,25 +54,25 @@ void exec_probe_close(struct exec_probe *probe)
 }
 
 /* Of one block, without whatever struck a few of them. */
-static double median_block_s(struct exec_probe *probe)
+static double median_block_s(struct exec_probe *probe, double seconds)
 {
     double times_s[EXEC_PROBE_BLOCKS], begun_s = exec_clock_s();
     size_t n = 0;
 
     exec_kernel_bench_time(&probe->bench, probe->tokens, probe->tokens, false,
                            COLD_BLOCKS); /* into caches that others filled */
-    while (n < EXEC_PROBE_BLOCKS && (n < MIN_BLOCKS || exec_clock_s() - begun_s < LOOK_S))
+    while (n < EXEC_PROBE_BLOCKS && (n < MIN_BLOCKS || exec_clock_s() - begun_s < seconds))
         times_s[n++] = exec_kernel_bench_time(&probe->bench, probe->tokens, probe->tokens, false, 1).cpu_s;
     return exec_median(times_s, n);
 }
 
-enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_session *session, double *drift,
-                                 struct ring_error *error)
+enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_session *session, double seconds,
+                                 double *drift, struct ring_error *error)
 {
     enum ring_status status = exec_barrier(session->comm, &session->pass_bound, "all ranks to probe", error);
 
     *drift = 0;
     if (status == RING_OK && probe->expected_s > 0)
-        *drift = median_block_s(probe) / probe->expected_s;
+        *drift = median_block_s(probe, seconds) / probe->expected_s;
     return status;
 }

@@ -23,8 +23,9 @@ enum ring_status exec_probe_open(struct exec_probe *probe, const struct exec_ses
                                  struct ring_error *error);
 void exec_probe_close(struct exec_probe *probe);
 
-/* Collective. *drift: this rank's time over the calibrated one; above 1, slower now; 0: no probe. */
-enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_session *session, double *drift,
-                                 struct ring_error *error);
+/* Collective. Looks for so long, or for a few blocks if they take longer. *drift: this rank's time over the
+ * calibrated one; above 1, slower now; 0: no probe. */
+enum ring_status exec_probe_look(struct exec_probe *probe, const struct exec_session *session, double seconds,
+                                 double *drift, struct ring_error *error);
 
 #endif
