@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "exec/kernels/attention_parts.h"
+#include "exec/kernels/pages.h"
 
 uint64_t attention_state_bytes(const struct ring_plan *plan, uint32_t rank, enum ring_dtype state)
 {
@@ -175,7 +176,7 @@ static uint64_t most_pieces(const struct ring_plan *plan, size_t n_tiles, const 
 void *attention_take_results(uint64_t bytes, bool shared)
 {
     if (!shared)
-        return aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64);
+        return block_take_pages(bytes);
     void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
@@ -195,7 +196,7 @@ static bool take_memory(struct attention *attention)
     size_t d = plan->problem.head_dim, rows = attention_rows(plan, attention->q_tokens);
     size_t real = ring_dtype_bytes(attention->kernel->state);
     attention->state = attention_take_results(attention->state_bytes, attention->shared);
-    attention->scratch = aligned_alloc(64, (attention->kernel->scratch_bytes(d) + 63) / 64 * 64);
+    attention->scratch = block_take_pages(attention->kernel->scratch_bytes(d));
     attention->q_position = calloc(attention->q_tokens, sizeof(uint64_t));
     attention->k_position = calloc(ring_layout_max_tokens(&plan->layout), sizeof(uint64_t));
     attention->first_piece = calloc(attention->n_tiles + 1, sizeof(uint32_t));

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exec/kernels/attention_parts.h"
+#include "exec/kernels/pages.h"
 
 /* Numbers in a piece of the two jobs that only stream: a fraction of a millisecond. */
 enum { PREPARED = 1 << 17, ADDED = 1 << 18 };
@@ -215,7 +216,7 @@ static bool take_memory(struct attention *attention)
     size_t real = ring_dtype_bytes(attention->kernel->state), most = ring_layout_max_tokens(&plan->layout);
     size_t n_spans = (most + backward->kernel->k_span - 1) / backward->kernel->k_span;
     backward->memory = attention_take_results(backward->bytes, attention->shared);
-    backward->scratch = aligned_alloc(64, (backward->kernel->scratch_bytes(d) + 63) / 64 * 64);
+    backward->scratch = block_take_pages(backward->kernel->scratch_bytes(d));
     backward->k_position = calloc(most, sizeof(uint64_t));
     backward->first_piece = calloc(n_spans + 1, sizeof(uint32_t));
     backward->first_tile = calloc(n_spans, sizeof(size_t));

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "exec/kernels/attention_parts.h"
+#include "exec/kernels/pages.h"
 
 struct hand {
     bool busy;
@@ -207,7 +208,7 @@ enum ring_status attention_open_hands(struct attention *attention, uint32_t n_ha
     }
     bool enough = hands != NULL && hands->hands != NULL && hands->n_done != NULL;
     for (uint32_t i = 0; enough && i < n_hands; i++) {
-        hands->hands[i].scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        hands->hands[i].scratch = block_take_pages(bytes);
         enough = hands->hands[i].scratch != NULL;
     }
     if (enough)

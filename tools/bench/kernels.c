@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "exec/kernels/data.h"
+#include "exec/kernels/pages.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/peak.h"
 
@@ -40,7 +41,7 @@ static void stop(const char *text)
 
 static void *take(size_t bytes)
 {
-    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    void *memory = block_take_pages(bytes);
     if (memory == NULL)
         stop("out of memory");
     return memory;
