@@ -19,11 +19,27 @@ void exec_progress(const struct exec_session *session, const char *format, ...)
     va_end(arguments);
 }
 
+/* All are done with the last pass. Whoever waits for the others to end one need not be more patient than the
+ * longest took, twice, beside the time-out of a hop; before any pass that is not known. */
+static void learn_patience(struct exec_session *session)
+{
+    struct exec_bound *bound = &session->pass_bound;
+    double most_s = session->bound.timeout_s * (session->plan.n_steps + 1.0);
+
+    if (!(session->last_start_s > 0))
+        return;
+    double took_s = exec_clock_s() - session->clock.offset_s - session->last_start_s;
+    session->longest_pass_s = fmax(session->longest_pass_s, took_s);
+    bound->timeout_s = fmin(most_s, session->bound.timeout_s + 2 * session->longest_pass_s);
+}
+
 enum ring_status exec_start_together(struct exec_session *session, double *start_s, struct ring_error *error)
 {
     const double spin_s = 200e-6, longest_lead_s = 0.2;
     enum ring_status status = exec_barrier(session->comm, &session->pass_bound, "all ranks to start", error);
 
+    if (status == RING_OK)
+        learn_patience(session);
     /* The lead must outlast the news of it; where it did not, everyone hears of it and a longer one is tried.
      */
     for (double lead_s = 1e-3; status == RING_OK; lead_s *= 2) {
@@ -88,7 +104,7 @@ enum ring_status exec_pass(struct exec_session *session, struct ring_trace *trac
         status = exec_start_together(session, &start_s, error);
     struct exec_crew_time before = exec_transport_crew_time(session->transport);
     double cpu_s = exec_clock_cpu_s();
-    session->hardship.start_s = start_s;
+    session->hardship.start_s = session->last_start_s = start_s;
     if (status == RING_OK)
         status = run(session, transport, error);
     session->hardship.start_s = (double)NAN;

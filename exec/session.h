@@ -41,8 +41,9 @@ struct exec_session_spec {
 struct exec_session {
     MPI_Comm comm;
     int rank, n_ranks;
-    struct exec_bound bound;      /* of a hop */
-    struct exec_bound pass_bound; /* of waiting for ranks that are not done with their pass */
+    struct exec_bound bound;             /* of a hop */
+    struct exec_bound pass_bound;        /* of waiting for ranks that are not done with their pass */
+    double last_start_s, longest_pass_s; /* on the common clock; 0: there was none yet */
     struct exec_clock clock;
     struct config_scenario *scenario;
     struct ring_plan plan;

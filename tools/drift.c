@@ -72,11 +72,11 @@ double tool_drift_recent(size_t *n, double *age_s)
         return 1;
     double calibrated_s = (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec;
     for (const char *at = text; sscanf(at, "%lf %lf%n", &time_s, &ratio, &length) == 2; at += length) {
-        if (!(time_s >= calibrated_s && time_s <= now && now - time_s <= MAX_AGE_S) || !isfinite(ratio) ||
+        if (!(time_s >= calibrated_s && time_s <= now + 1 && now - time_s <= MAX_AGE_S) || !isfinite(ratio) ||
             ratio <= least_ratio || ratio >= most_ratio)
             continue;
         latest[n_found++ % MOST_LOOKS] = ratio;
-        *age_s = now - time_s;
+        *age_s = fmax(now - time_s, 0);
     }
     free(text);
     *n = n_found < MOST_LOOKS ? n_found : MOST_LOOKS;
