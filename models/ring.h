@@ -27,7 +27,7 @@ struct model_compute {
                        the device model */
     bool core_free; /* a timed block leaves the core free, so that a receiver-moved copy can overlap it */
     double backward_block_s; /* the same in a backward pass; 0: 2.5 * block_s. Only beside block_s */
-    double slowdown; /* kernels take so many times what the devices' curves say; 0: as they say */
+    double slowdown;         /* kernels take so many times what the devices' curves say; 0: as they say */
     uint32_t threads; /* that a rank computes with; 0 is 1. Only devices that say their cores have them */
 };
 
