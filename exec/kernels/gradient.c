@@ -62,17 +62,21 @@ static float widen(uint16_t bits)
 static double dot(const struct block_state *from, enum ring_dtype dtype, const void *d_out, size_t first)
 {
     double sum[8] = {0.0};
-    const float *o = from->o, *wide = d_out;
-    const uint16_t *bits = d_out;
-    for (size_t i = 0; i < from->head_dim; i++) {
-        size_t at = first + i;
-        if (from->state == RING_FP32 && dtype == RING_FP32)
-            sum[i % 8] += (double)wide[at] * (double)o[at];
-        else if (from->state == RING_FP32 && dtype == RING_BF16)
-            sum[i % 8] += (double)widen(bits[at]) * (double)o[at];
-        else
-            sum[i % 8] += data_load(dtype, d_out, at) * data_load(from->state, from->o, at);
+    size_t n = from->head_dim, i = 0;
+    if (from->state == RING_FP32 && dtype == RING_FP32) {
+        const float *o = (const float *)from->o + first, *wide = (const float *)d_out + first;
+        for (; i + 8 <= n; i += 8)
+            for (size_t lane = 0; lane < 8; lane++)
+                sum[lane] += (double)wide[i + lane] * (double)o[i + lane];
+    } else if (from->state == RING_FP32 && dtype == RING_BF16) {
+        const float *o = (const float *)from->o + first;
+        const uint16_t *bits = (const uint16_t *)d_out + first;
+        for (; i + 8 <= n; i += 8)
+            for (size_t lane = 0; lane < 8; lane++)
+                sum[lane] += (double)widen(bits[i + lane]) * (double)o[i + lane];
     }
+    for (; i < n; i++)
+        sum[i % 8] += data_load(dtype, d_out, first + i) * data_load(from->state, from->o, first + i);
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 

@@ -13,7 +13,7 @@
 /* Queries and keys are worked through in groups of so many from a call's first one on. dQ gets a key group's
  * sum at a time, dK and dV a query group's: cutting a block at multiples of both does not change a bit. The
  * query group is a multiple of every instruction set's tile. */
-enum { BLOCK_GRADIENT_KEY_GROUP = 64, BLOCK_GRADIENT_QUERY_GROUP = 96 };
+enum { BLOCK_GRADIENT_KEY_GROUP = 128, BLOCK_GRADIENT_QUERY_GROUP = 96 };
 
 /* Gradients of attention (FlashAttention-2, Dao 2023, alg. 2). With s = scale * q k^T, p = exp(s - lse),
  * dp = dO v^T and ds = p * (dp - delta), hidden pairs being 0:
@@ -26,14 +26,14 @@ enum { BLOCK_GRADIENT_KEY_GROUP = 64, BLOCK_GRADIENT_QUERY_GROUP = 96 };
  * delta    [q_tokens]                    real: sum of dO * out over head_dim
  * q_position, k_position                 as in struct block_forward
  * d_q      [q_tokens][head_dim]          real; added to
- * d_k, d_v [k_tokens][head_dim]          real; overwritten by the call that ends their sum
+ * d_k, d_v [k_tokens][head_dim]          real; the sums, from the call that ends them on
  *
  * real is float, or double for the fp64 reference. Rows are dense. Same input, same bits.
  *
  * dK and dV are sums over all the queries that see a span of keys: those of one head and of the others that
  * share its kv head. They come in as many calls as the caller likes: the first sets begin, the last end, and
- * between them the sums lie in scratch, which must be left alone. k, v, their positions and k_tokens are the
- * same in all of them. The order of the calls is the order of the sums. */
+ * between them the sums lie in scratch, d_k and d_v, which must be left alone. k, v, their positions, k_tokens,
+ * d_k and d_v are the same in all of them. The order of the calls is the order of the sums. */
 struct block_backward {
     const void *q, *k, *v, *d_out;
     const void *lse, *delta;

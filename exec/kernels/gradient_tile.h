@@ -8,42 +8,68 @@
 #include "exec/kernels/block_vector.h"
 #include "exec/kernels/gradient.h"
 
-enum { WIDTH = VECS * LANES, KEYS = BLOCK_GRADIENT_KEY_GROUP, QUERIES = BLOCK_GRADIENT_QUERY_GROUP };
-_Static_assert(QUERIES % WIDTH == 0 && WIDTH % ROWS == 0 && KEYS % ROWS == 0, "tiles fill the groups");
+/* TILE_ROWS x TILE_VECS accumulators, TILE_VECS operands and one broadcast fill the registers. */
+#if defined(__AVX512F__)
+enum { TILE_ROWS = 6, TILE_VECS = 4 };
+#elif defined(__AVX2__)
+enum { TILE_ROWS = 6, TILE_VECS = 2 };
+#else
+enum { TILE_ROWS = 4, TILE_VECS = 2 };
+#endif
+enum {
+    WIDTH = TILE_VECS * LANES,
+    KEYS = BLOCK_GRADIENT_KEY_GROUP,
+    QUERIES = BLOCK_GRADIENT_QUERY_GROUP,
+    GAP = 16, /* floats between rows: rows a power of two apart would meet in few of the cache's sets */
+    PITCH = KEYS + GAP, /* from one query's row of P or dS to the next */
+    N_STREAMS = 3,      /* Q, dO and dQ */
+    LINE_BYTES = 64,
+    LINES_AHEAD = 2
+};
+_Static_assert(QUERIES % TILE_ROWS == 0 && KEYS % WIDTH == 0, "tiles fill the groups");
+_Static_assert((int)TILE_ROWS <= (int)LANES && (int)TILE_ROWS <= (int)GAP, "see soften and gather_keys");
+
+/* Memory that the next group of queries will need, of which some lines are fetched at a time. */
+struct stream {
+    const char *at;
+    size_t n_lines;
+};
 
 /* The working memory of one call; every array starts on a vector's boundary. Rows of head_dim numbers are
  * `stride` apart, zero from head_dim to the next whole vector. */
 struct work {
-    float p[KEYS][QUERIES], ds[KEYS][QUERIES]; /* of the groups in hand, transposed */
-    float lse[QUERIES], delta[QUERIES];        /* lse +inf where a row sees nothing, so that p is 0 */
-    int32_t limits[QUERIES];                   /* keys of the group in hand that each query sees; ascends */
-    uint64_t visible[QUERIES];                 /* keys of the whole span that each query sees; ascends */
-    size_t head_dim, padded, stride;
+    float p[QUERIES][PITCH], ds[QUERIES][PITCH]; /* of the groups in hand; at first S and dP */
+    float base[QUERIES];                         /* -lse in base 2; -inf where a row sees nothing: p is 0 */
+    float delta[QUERIES];
+    int32_t limits[QUERIES];   /* keys of the group in hand that each query sees; ascends */
+    uint64_t visible[QUERIES]; /* keys of the whole span that each query sees; ascends */
+    size_t head_dim, stride;
     float scale;
-    float *q_columns, *do_columns;     /* [head_dim][QUERIES], q scaled */
-    float *q_rows, *do_rows, *dq_rows; /* [QUERIES][stride], q scaled */
-    float *k, *v, *dk, *dv;            /* [SPAN][stride] */
+    struct stream ahead[N_STREAMS];
+    float *q, *d_out;             /* [QUERIES][stride] */
+    float *k, *rows;              /* [SPAN][stride], [LANES][stride] */
+    float *k_columns, *v_columns; /* [SPAN / WIDTH][head_dim][WIDTH] */
 };
 
-/* acc[row][vec] = sum over step < depth of a[row * a_row + step * a_step] * b[step * b_step + vec]. n_vecs <=
- * VECS is a constant at every call: the loops over it and over ROWS vanish and acc lives in registers. */
-INLINE void multiply(vec acc[ROWS][VECS], const float *a, size_t a_row, size_t a_step, const float *b,
-                     size_t b_step, size_t depth, int n_vecs)
+/* acc[row][vec] = sum over step < depth of a[row * a_row + step * a_step] * b[step * b_step + vec]. n_vecs is
+ * a constant at every call: the loops over it and over TILE_ROWS vanish and acc lives in registers. */
+INLINE void multiply(vec acc[TILE_ROWS][TILE_VECS], const float *a, size_t a_row, size_t a_step,
+                     const float *b, size_t b_step, size_t depth, int n_vecs)
 {
 #pragma GCC unroll 8
-    for (int row = 0; row < ROWS; row++)
-#pragma GCC unroll 3
+    for (int row = 0; row < TILE_ROWS; row++)
+#pragma GCC unroll 4
         for (int i = 0; i < n_vecs; i++)
             acc[row][i] = vec_splat(0.0f);
     for (size_t step = 0; step < depth; step++) {
-        vec column[VECS];
-#pragma GCC unroll 3
+        vec column[TILE_VECS];
+#pragma GCC unroll 4
         for (int i = 0; i < n_vecs; i++)
             column[i] = vec_load(b + i * LANES);
 #pragma GCC unroll 8
-        for (int row = 0; row < ROWS; row++) {
+        for (int row = 0; row < TILE_ROWS; row++) {
             vec x = vec_splat(a[(size_t)row * a_row]);
-#pragma GCC unroll 3
+#pragma GCC unroll 4
             for (int i = 0; i < n_vecs; i++)
                 acc[row][i] = vec_fma(x, column[i], acc[row][i]);
         }
@@ -52,171 +78,182 @@ INLINE void multiply(vec acc[ROWS][VECS], const float *a, size_t a_row, size_t a
     }
 }
 
-/* S^T of one tile of queries (from column `column` on, n_vecs vectors) and ROWS keys from `key` of the group
- * on, to where P^T will be. */
-INLINE void score(struct work *work, size_t column, const float *k, size_t key, int n_vecs)
+/* to[row][key] = rows[row] . columns[.][key], for TILE_ROWS queries and n_vecs vectors of keys. */
+INLINE void score_tile(float *to, const float *rows, size_t stride, const float *columns, size_t head_dim,
+                       int n_vecs)
 {
-    vec acc[ROWS][VECS];
-    multiply(acc, k + key * work->stride, work->stride, 1, work->q_columns + column, QUERIES, work->head_dim,
-             n_vecs);
+    vec acc[TILE_ROWS][TILE_VECS];
+    multiply(acc, rows, stride, 1, columns, WIDTH, head_dim, n_vecs);
 #pragma GCC unroll 8
-    for (size_t row = 0; row < ROWS; row++)
-#pragma GCC unroll 3
-        for (size_t i = 0; i < (size_t)n_vecs; i++)
-            vec_store(&work->p[key + row][column + i * LANES], acc[row][i]);
+    for (int row = 0; row < TILE_ROWS; row++)
+#pragma GCC unroll 4
+        for (int i = 0; i < n_vecs; i++)
+            vec_store(to + row * PITCH + i * LANES, acc[row][i]);
 }
 
-/* P^T and dS^T of the same, from that. */
-INLINE void soften(struct work *work, size_t column, const float *v, size_t key, bool masked, int n_vecs)
-{
-    vec acc[ROWS][VECS];
-    multiply(acc, v + key * work->stride, work->stride, 1, work->do_columns + column, QUERIES, work->head_dim,
-             n_vecs);
-#pragma GCC unroll 8
-    for (size_t row = 0; row < ROWS; row++)
-#pragma GCC unroll 3
-        for (size_t i = 0; i < (size_t)n_vecs; i++) {
-            size_t at = column + i * LANES;
-            vec s = vec_load(&work->p[key + row][at]);
-            if (masked)
-                s = vec_keep_below(s, (int32_t)(key + row), &work->limits[at]);
-            vec p = vec_exp(s - vec_load(&work->lse[at]));
-            vec_store(&work->p[key + row][at], p);
-            vec_store(&work->ds[key + row][at], p * (acc[row][i] - vec_load(&work->delta[at])));
-        }
-}
-
-typedef void score_some(struct work *work, size_t column, const float *k, size_t key);
-typedef void soften_some(struct work *work, size_t column, const float *v, size_t key, bool masked);
-
-static void score_1(struct work *work, size_t column, const float *k, size_t key)
-{
-    score(work, column, k, key, 1);
-}
-
-static void score_2(struct work *work, size_t column, const float *k, size_t key)
-{
-    score(work, column, k, key, 2);
-}
-
-static void score_3(struct work *work, size_t column, const float *k, size_t key)
-{
-    score(work, column, k, key, VECS < 3 ? VECS : 3);
-}
-
-static void soften_1(struct work *work, size_t column, const float *v, size_t key, bool masked)
-{
-    soften(work, column, v, key, masked, 1);
-}
-
-static void soften_2(struct work *work, size_t column, const float *v, size_t key, bool masked)
-{
-    soften(work, column, v, key, masked, 2);
-}
-
-static void soften_3(struct work *work, size_t column, const float *v, size_t key, bool masked)
-{
-    soften(work, column, v, key, masked, VECS < 3 ? VECS : 3);
-}
-
-/* P and dS of a tile of n_vecs vectors of queries and the keys that they see: first all of S, then the rest,
- * so that Q^T and then dO^T stay in the first-level cache while the keys pass. Vectors that see none of ROWS
- * keys are left out, and nobody will look for what they would have given. */
-static void soften_tile(struct work *work, size_t column, size_t n_vecs, const float *k, const float *v)
-{
-    score_some *const scores[] = {score_1, score_2, score_3};
-    soften_some *const softens[] = {soften_1, soften_2, soften_3};
-    const int32_t *limits = work->limits + column;
-    size_t seen = (size_t)limits[n_vecs * LANES - 1], blind = 0;
-    bool masked = (size_t)limits[0] < seen;
-    for (size_t key = 0; key < seen; key += ROWS) {
-        while (limits[(blind + 1) * LANES - 1] <= (int32_t)key)
-            blind++;
-        scores[n_vecs - blind - 1](work, column + blind * LANES, k, key);
+typedef void score_some(float *to, const float *rows, size_t stride, const float *columns, size_t head_dim);
+#define SCORE_SOME(n)                                                                                        \
+    static void score_##n(float *to, const float *rows, size_t stride, const float *columns,                 \
+                          size_t head_dim)                                                                   \
+    {                                                                                                        \
+        score_tile(to, rows, stride, columns, head_dim, n < TILE_VECS ? n : TILE_VECS);                      \
     }
-    blind = 0;
-    for (size_t key = 0; key < seen; key += ROWS) {
-        while (limits[(blind + 1) * LANES - 1] <= (int32_t)key)
-            blind++;
-        softens[n_vecs - blind - 1](work, column + blind * LANES, v, key, masked || key + ROWS > seen);
+SCORE_SOME(1)
+SCORE_SOME(2)
+SCORE_SOME(3)
+SCORE_SOME(4)
+
+/* A few lines of what comes next. All at once they would stand in the way of the loads in hand. */
+INLINE void fetch_ahead(struct stream *ahead)
+{
+    for (size_t i = 0; i < N_STREAMS; i++)
+        for (size_t line = 0; line < LINES_AHEAD && ahead[i].n_lines > 0; line++) {
+            __builtin_prefetch(ahead[i].at, 0, 2);
+            ahead[i].at += LINE_BYTES;
+            ahead[i].n_lines--;
+        }
+}
+
+/* to = rows columns, S from Q and K or dP from dO and V, for the queries from `begin` on and the vectors of
+ * keys of which a tile's last query sees one. WIDTH keys stay in the first-level cache meanwhile. */
+static void score(struct work *work, float (*to)[PITCH], const float *rows, const float *columns,
+                  size_t begin, size_t n_queries)
+{
+    static score_some *const by_vecs[] = {score_1, score_2, score_3, score_4};
+    int n_keys = work->limits[QUERIES - 1];
+    for (int key = 0; key < n_keys; key += WIDTH, columns += WIDTH * work->head_dim)
+        for (size_t row = begin; row < n_queries; row += TILE_ROWS) {
+            int n_left = work->limits[row + TILE_ROWS - 1] - key;
+            if (n_left <= 0)
+                continue;
+            fetch_ahead(work->ahead);
+            by_vecs[n_left < WIDTH ? (n_left - 1) / LANES : TILE_VECS - 1](
+                &to[row][key], rows + row * work->stride, work->stride, columns, work->head_dim);
+        }
+}
+
+/* S and dP of one query and a vector of keys become P and dS. Where masked, keys from n_seen on give 0. */
+INLINE void soften_vec(float *p, float *ds, vec factor, vec base, vec delta, int32_t n_seen, bool masked)
+{
+    static const int32_t minus_lane[GAP]
+        __attribute__((aligned(64))) = {0, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12, -13, -14, -15};
+    vec s = vec_load(p);
+    if (masked) /* lane < n_seen */
+        s = vec_keep_below(s, -n_seen, minus_lane);
+    vec weight = vec_exp2(vec_fma(s, factor, base));
+    vec_store(p, weight);
+    vec_store(ds, weight * (vec_load(ds) - delta));
+}
+
+/* P and dS of the queries from `begin` on. The vector behind those of a tile becomes 0, as a tile of keys may
+ * reach into it. */
+static void soften(struct work *work, size_t begin, size_t n_queries)
+{
+    const vec factor = vec_splat(work->scale * 1.44269504f), zero = vec_splat(0.0f);
+    for (size_t row = begin; row < n_queries; row++) {
+        int n_seen = work->limits[row], whole = n_seen / LANES * LANES, key = 0;
+        int end = (work->limits[row / TILE_ROWS * TILE_ROWS + TILE_ROWS - 1] + LANES - 1) / LANES * LANES;
+        vec base = vec_splat(work->base[row]), delta = vec_splat(work->delta[row]);
+        float *p = work->p[row], *ds = work->ds[row];
+        for (; key + 4 * LANES <= whole; key += 4 * LANES)
+#pragma GCC unroll 4
+            for (int i = 0; i < 4 * LANES; i += LANES)
+                soften_vec(p + key + i, ds + key + i, factor, base, delta, 0, false);
+        for (; key < end; key += LANES)
+            soften_vec(p + key, ds + key, factor, base, delta, n_seen - key, true);
+        if (end < KEYS) {
+            vec_store(p + end, zero);
+            vec_store(ds + end, zero);
+        }
     }
 }
 
-/* dQ[query][dim ...] += scale * sum over the group's keys of dS K, for ROWS queries and n_vecs vectors of
- * dims. */
-INLINE void gather_query(struct work *work, const float *k, size_t query, size_t dim, size_t n_keys,
-                         int n_vecs)
+/* to[row][dim] += factor * sum over step < depth of a[row * a_row + step * a_step] * b[step][dim], for
+ * n_rows <= TILE_ROWS rows of a gradient where the caller keeps it, and n_vecs vectors of dims, of which the
+ * last may be half full. */
+struct gather {
+    float *to;
+    const float *a, *b;
+    size_t head_dim, b_step, depth, n_rows;
+    float factor;
+    bool half;
+};
+
+INLINE void gather_tile(const struct gather *gather, size_t a_row, size_t a_step, int n_vecs)
 {
-    vec acc[ROWS][VECS];
-    multiply(acc, work->ds[0] + query, 1, QUERIES, k + dim, work->stride, n_keys, n_vecs);
+    vec acc[TILE_ROWS][TILE_VECS], factor = vec_splat(gather->factor);
+    multiply(acc, gather->a, a_row, a_step, gather->b, gather->b_step, gather->depth, n_vecs);
 #pragma GCC unroll 8
-    for (size_t row = 0; row < ROWS; row++)
-#pragma GCC unroll 3
-        for (size_t i = 0; i < (size_t)n_vecs; i++) {
-            float *to = work->dq_rows + (query + row) * work->stride + dim + i * LANES;
-            vec_store(to, vec_fma(acc[row][i], vec_splat(work->scale), vec_load(to)));
+    for (size_t row = 0; row < TILE_ROWS; row++) {
+        if (row >= gather->n_rows)
+            return;
+#pragma GCC unroll 4
+        for (int i = 0; i < n_vecs; i++) {
+            float *to = gather->to + row * gather->head_dim + i * LANES;
+            if (gather->half && i == n_vecs - 1)
+                vec_store_8(to, vec_fma(acc[row][i], factor, vec_load_8(to)));
+            else
+                vec_store_loose(to, vec_fma(acc[row][i], factor, vec_load_loose(to)));
         }
+    }
 }
 
-/* to[key][dim ...] += sum over queries from `query` on of weights[key][query] rows[query], for ROWS keys: dV
- * from P and dO, dK from dS and Q. */
-INLINE void gather_key(const struct work *work, float *to, float (*weights)[QUERIES], const float *rows,
-                       size_t key, size_t query, size_t dim, size_t n_queries, int n_vecs)
+/* The weights of a row lie side by side for a query's row, and PITCH apart for a key's. */
+typedef void gather_some(const struct gather *gather);
+#define GATHER_SOME(n)                                                                                       \
+    static void gather_query_##n(const struct gather *gather)                                                \
+    {                                                                                                        \
+        gather_tile(gather, PITCH, 1, n < TILE_VECS ? n : TILE_VECS);                                        \
+    }                                                                                                        \
+    static void gather_key_##n(const struct gather *gather)                                                  \
+    {                                                                                                        \
+        gather_tile(gather, 1, PITCH, n < TILE_VECS ? n : TILE_VECS);                                        \
+    }
+GATHER_SOME(1)
+GATHER_SOME(2)
+GATHER_SOME(3)
+GATHER_SOME(4)
+
+/* dQ from dS and K, some dims of it. Each tile of queries goes as far as the last of them sees. */
+static void gather_queries(const struct work *work, float *d_q, const float *k, size_t begin,
+                           size_t n_queries, gather_some *some, bool half)
 {
-    vec acc[ROWS][VECS];
-    multiply(acc, weights[key] + query, QUERIES, 1, rows + query * work->stride + dim, work->stride,
-             n_queries, n_vecs);
-#pragma GCC unroll 8
-    for (size_t row = 0; row < ROWS; row++)
-#pragma GCC unroll 3
-        for (size_t i = 0; i < (size_t)n_vecs; i++) {
-            float *at = to + (key + row) * work->stride + dim + i * LANES;
-            vec_store(at, vec_load(at) + acc[row][i]);
-        }
+    size_t d = work->head_dim;
+    for (size_t row = begin; row < n_queries; row += TILE_ROWS)
+        some(&(struct gather){d_q + row * d, work->ds[row], k, d, work->stride,
+                              (size_t)work->limits[row + TILE_ROWS - 1], n_queries - row, work->scale, half});
 }
 
-/* gather_key for all keys of the group. Each ROWS keys begin with the first query that sees one of them. */
-INLINE void gather_keys(const struct work *work, float *to, float (*weights)[QUERIES], const float *rows,
-                        size_t query, size_t dim, size_t n_queries, size_t n_keys, int n_vecs)
+/* dV from P and dO, or dK from dS and Q, some dims of it. Each tile of keys begins with the first query that
+ * sees one of them; a last tile reads weights of keys that are not there, and leaves what they give. */
+static void gather_keys(const struct work *work, float *to, const float (*weights)[PITCH], const float *rows,
+                        size_t query, size_t n_queries, float factor, gather_some *some, bool half)
 {
-    for (size_t key = 0; key < n_keys; key += ROWS) {
-        while (query < n_queries && work->limits[query] <= (int32_t)key)
+    size_t n_keys = (size_t)work->limits[QUERIES - 1], d = work->head_dim;
+    for (size_t key = 0; key < n_keys; key += TILE_ROWS) {
+        while (work->limits[query] <= (int32_t)key)
             query++;
-        gather_key(work, to, weights, rows, key, query, dim, n_queries - query, n_vecs);
+        some(&(struct gather){to + key * d, &weights[query][key], rows + query * work->stride, d,
+                              work->stride, n_queries - query, n_keys - key, factor, half});
     }
 }
 
-/* All three gradients for one stretch of dims, all queries and keys of the groups. Queries below `begin` see
- * none of the keys; of the others each ROWS go as far as the last of them sees. */
-INLINE void gather(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys, size_t dim,
-                   int n_vecs)
+/* All three gradients, in panels of nearly equal numbers of vectors. */
+static void gather(const struct work *work, float *d_q, float *d_k, float *d_v, const float *k, size_t begin,
+                   size_t n_queries)
 {
-    size_t at = from * work->stride;
-    for (size_t query = begin; query < n_queries; query += ROWS)
-        gather_query(work, work->k + at, query, dim, (size_t)work->limits[query + ROWS - 1], n_vecs);
-    gather_keys(work, work->dv + at, work->p, work->do_rows, begin, dim, n_queries, n_keys, n_vecs);
-    gather_keys(work, work->dk + at, work->ds, work->q_rows, begin, dim, n_queries, n_keys, n_vecs);
-}
-
-typedef void gather_some(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,
-                         size_t dim);
-
-static void gather_1(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,
-                     size_t dim)
-{
-    gather(work, from, begin, n_queries, n_keys, dim, 1);
-}
-
-static void gather_2(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,
-                     size_t dim)
-{
-    gather(work, from, begin, n_queries, n_keys, dim, 2);
-}
-
-static void gather_3(struct work *work, size_t from, size_t begin, size_t n_queries, size_t n_keys,
-                     size_t dim)
-{
-    gather(work, from, begin, n_queries, n_keys, dim, VECS < 3 ? VECS : 3);
+    static gather_some *const query[] = {gather_query_1, gather_query_2, gather_query_3, gather_query_4};
+    static gather_some *const key[] = {gather_key_1, gather_key_2, gather_key_3, gather_key_4};
+    size_t left = (work->head_dim + LANES - 1) / LANES, dim = 0, n_vecs;
+    for (size_t n = (left + TILE_VECS - 1) / TILE_VECS; n > 0; n--, left -= n_vecs, dim += n_vecs * LANES) {
+        n_vecs = (left + n - 1) / n;
+        bool half = dim + n_vecs * LANES > work->head_dim;
+        gather_queries(work, d_q + dim, k + dim, begin, n_queries, query[n_vecs - 1], half);
+        gather_keys(work, d_v + dim, work->p, work->d_out + dim, begin, n_queries, 1.0f, key[n_vecs - 1],
+                    half);
+        gather_keys(work, d_k + dim, work->ds, work->q + dim, begin, n_queries, work->scale, key[n_vecs - 1],
+                    half);
+    }
 }
 
 #endif

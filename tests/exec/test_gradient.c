@@ -85,23 +85,22 @@ static void a_cut_at_whole_groups_does_not_change_a_bit(void **state)
     }
 }
 
-static void instruction_sets_with_fused_sums_agree_to_the_last_bit(void **state)
+/* Sums are in the same order, exponentials differ by a few units in the last place. */
+static void instruction_sets_with_fused_sums_nearly_agree(void **state)
 {
+    enum { Q = 130, K = 150, D = 40 };
     struct gradient_case calls[2];
     size_t n = 0;
     (void)state;
     for (size_t k = 0; block_gradient_kernels[k] != NULL && n < 2; k++) {
         const struct block_gradient_kernel *kernel = block_gradient_kernels[k];
-        if (kernel->dtype != RING_FP32 || strncmp(kernel->name, "tiled-avx", 9) != 0 || !kernel->supports(40))
+        if (kernel->dtype != RING_FP32 || strncmp(kernel->name, "tiled-avx", 9) != 0 || !kernel->supports(D))
             continue;
-        gradient_case_open(&calls[n], RING_FP32, 130, 150, 40, true, 31);
+        gradient_case_open(&calls[n], RING_FP32, Q, K, D, true, 31);
         gradient_case_run(kernel, &calls[n++].block, SIZE_MAX, SIZE_MAX);
     }
-    if (n == 2) {
-        assert_memory_equal(calls[0].memory[CASE_D_Q], calls[1].memory[CASE_D_Q], 130 * 40 * sizeof(float));
-        assert_memory_equal(calls[0].memory[CASE_D_K], calls[1].memory[CASE_D_K], 150 * 40 * sizeof(float));
-        assert_memory_equal(calls[0].memory[CASE_D_V], calls[1].memory[CASE_D_V], 150 * 40 * sizeof(float));
-    }
+    for (size_t tensor = CASE_D_Q; n == 2 && tensor <= CASE_D_V; tensor++)
+        assert_true(error_of(&calls[0], &calls[1], tensor, (tensor == CASE_D_Q ? Q : K) * (size_t)D) < 1e-6);
     while (n > 0)
         gradient_case_close(&calls[--n]);
 }
@@ -234,7 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_agrees_with_the_fp64_reference),
         cmocka_unit_test(a_cut_at_whole_groups_does_not_change_a_bit),
-        cmocka_unit_test(instruction_sets_with_fused_sums_agree_to_the_last_bit),
+        cmocka_unit_test(instruction_sets_with_fused_sums_nearly_agree),
         cmocka_unit_test(a_row_that_sees_no_key_gives_and_gets_nothing),
         cmocka_unit_test(a_span_that_no_query_sees_gets_zeros),
         cmocka_unit_test(lse_and_delta_come_from_the_running_state),
