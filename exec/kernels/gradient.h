@@ -32,8 +32,8 @@ enum { BLOCK_GRADIENT_KEY_GROUP = 128, BLOCK_GRADIENT_QUERY_GROUP = 96 };
  *
  * dK and dV are sums over all the queries that see a span of keys: those of one head and of the others that
  * share its kv head. They come in as many calls as the caller likes: the first sets begin, the last end, and
- * between them the sums lie in scratch, d_k and d_v, which must be left alone. k, v, their positions, k_tokens,
- * d_k and d_v are the same in all of them. The order of the calls is the order of the sums. */
+ * between them the sums lie in scratch or in d_k and d_v, which must be left alone. k, v, their positions,
+ * k_tokens, d_k and d_v are the same in all of them. The order of the calls is the order of the sums. */
 struct block_backward {
     const void *q, *k, *v, *d_out;
     const void *lse, *delta;
