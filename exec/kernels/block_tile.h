@@ -252,7 +252,7 @@ GATHER_SOME(3)
 GATHER_SOME(4)
 
 /* One tile of n_rows queries against a group, of which each sees limits[query] keys. o is its rows, in place.
- */
+ * A panel of V serves all the tile's queries while it lies in the first-level cache. */
 static void attend(struct work *work, size_t tile, const struct group *group, float *o, size_t n_rows,
                    size_t head_dim)
 {
@@ -264,18 +264,18 @@ static void attend(struct work *work, size_t tile, const struct group *group, fl
     for (size_t vector = 0; vector < n_vecs; vector++)
         scored[vector] = from = score_by_vecs[n_vecs - vector - 1](
             work, q, group, from, (size_t)work->limits[(vector + 1) * LANES - 1], head_dim, vector);
-    for (size_t vector = 0; vector < n_vecs; vector++) {
-        size_t seen = (size_t)work->limits[(vector + 1) * LANES - 1], left = n_rows - vector * LANES;
-        if (seen == 0)
-            continue;
-        soften(work, tile, vector, seen, scored[vector] == seen);
-        float *to = o;
-        for (size_t i = 0; i < group->n_panels; i++) {
-            const struct panel *panel = &group->panels[i];
-            gather_by_vecs[(panel->n_dims - 1) / LANES](work, to, head_dim, panel, vector,
+    for (size_t i = 0; i < group->n_panels; i++) {
+        const struct panel *panel = &group->panels[i];
+        for (size_t vector = 0; vector < n_vecs; vector++) {
+            size_t seen = (size_t)work->limits[(vector + 1) * LANES - 1], left = n_rows - vector * LANES;
+            if (seen == 0)
+                continue;
+            if (i == 0)
+                soften(work, tile, vector, seen, scored[vector] == seen);
+            gather_by_vecs[(panel->n_dims - 1) / LANES](work, o, head_dim, panel, vector,
                                                         left < LANES ? left : LANES);
-            to += panel->n_dims;
         }
+        o += panel->n_dims;
     }
 }
 
