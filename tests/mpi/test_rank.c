@@ -35,11 +35,13 @@ static char *verified(uint32_t n_ranks, const char *set, const char *other)
     return text;
 }
 
-/* Every row of every rank within its bound, and as many ranks as there were. */
+/* Every row of every rank within its bound, and as many ranks as there were. Kernels that round their weights
+ * to bf16 have a larger one. */
 static void assert_good(const char *text, uint32_t n_ranks)
 {
     const char *at = strstr(text, "\nrank ");
     uint32_t n_rows = 0;
+    bool exact = strstr(text, "\nkernel tiled") || strstr(text, "\nkernel reference");
 
     assert_non_null(at);
     for (at = strchr(at + 1, '\n'); at && at[1]; at = strchr(at + 1, '\n'), n_rows++) {
@@ -54,7 +56,7 @@ static void assert_good(const char *text, uint32_t n_ranks)
         assert_int_equal(checked, total);
         assert_int_equal(n_bad, 0);
         assert_true(out_worst <= out_bound && lse_worst <= lse_bound);
-        assert_true(sqrt(e2 / n2) < 2e-6);
+        assert_true(sqrt(e2 / n2) < (exact ? 2e-6 : 2e-3));
     }
     assert_int_equal(n_rows, n_ranks);
 }
