@@ -4,6 +4,7 @@
  * flight.c's, politeness and time limits bounded.c's. */
 #include "exec/transport_parts.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -25,15 +26,20 @@ static double now(struct ring_transport *transport)
     return exec_transport_now(of(transport));
 }
 
+static bool counts_cpu(const struct exec_transport *t)
+{
+    return t->spec.count_copies || t->helper;
+}
+
 static struct exec_call begin_call(const struct exec_transport *t)
 {
     return (struct exec_call){.begin_s = exec_transport_now(t),
-                              .cpu_s = t->spec.count_copies ? exec_clock_cpu_s() : 0};
+                              .cpu_s = counts_cpu(t) ? exec_clock_cpu_s() : 0};
 }
 
 static void end_call(const struct exec_transport *t, struct exec_call *call)
 {
-    call->cpu_s = t->spec.count_copies ? exec_clock_cpu_s() - call->cpu_s : 0;
+    call->cpu_s = counts_cpu(t) ? exec_clock_cpu_s() - call->cpu_s : 0;
     call->end_s = exec_transport_now(t);
 }
 
@@ -49,7 +55,8 @@ static void date_receive(struct exec_transport *t, struct exec_flight *flight, s
     if (call.end_s - call.begin_s < copy_s && t->last_call.end_s - t->last_call.begin_s >= copy_s &&
         t->last_call.begin_s >= flight->posted_s)
         call = t->last_call;
-    flight->begun_s = call.begin_s;
+    /* a helper that shares its core copies by turns with what computes there */
+    flight->begun_s = t->helper ? fmax(call.begin_s, call.end_s - call.cpu_s) : call.begin_s;
     flight->ended_s = call.end_s;
     t->copy_cpu_s += call.cpu_s;
 }
