@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Keeps this thread, and those it will start, on one of the cores that it may run on: the one with that number
- * among them, counted round. Without effect where the system refuses. */
+/* Keeps this thread, and those it will start, on one of the cores that it may run on: the one with that
+ * number among them, counted round. Without effect where the system refuses. */
 void exec_pin(uint32_t core);
 
 #endif

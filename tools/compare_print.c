@@ -194,8 +194,8 @@ void tool_compare_sentence(const struct tool_result *predicted, const struct too
         difference_s < 0 ? "short" : "long", tool_percent(fabs(difference_s) / step_s).text, where);
 }
 
-/* A machine that runs slower than just before makes a right model look wrong; said apart, never folded into the
- * figures above. */
+/* A machine that runs slower than just before makes a right model look wrong; said apart, never folded into
+ * the figures above. */
 static void print_drift(const struct tool_result *predicted, const struct tool_result *measured, FILE *file)
 {
     char text[512];
