@@ -9,10 +9,11 @@
 #include "models/memory.h"
 #include "tests/support/cmocka_all.h"
 
+/* Large enough that what arrays lose to whole large pages is little. */
 static void make_plan(struct ring_plan *plan, enum ring_pass pass, enum ring_dtype dtype, bool keep_kv)
 {
     const struct ring_plan_spec spec = {.strategy = "ring",
-                                        .problem = {.tokens = 16390,
+                                        .problem = {.tokens = 131120,
                                                     .batch = 1,
                                                     .heads = 8,
                                                     .kv_heads = 2,

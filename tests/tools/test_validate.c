@@ -171,7 +171,7 @@ static void the_page_says_how_it_came_about_and_has_a_row_for_each_kind_and_scen
     assert_non_null(strstr(text, "mean 1.030"));
     assert_non_null(strstr(text, "in 3 rounds"));
     assert_non_null(strstr(text, "| **all** | 2 | 7.5 % | 10.0 % | 10.0 % | +2.5 % | 100.0 % of 1 |"));
-    assert_non_null(strstr(text, "taken out | 2 | 5.0 % | 10.0 % | 10.0 % | +5.0 % | 100.0 % of 1 |"));
+    assert_non_null(strstr(text, "as calibrated | 2 | 5.0 % | 10.0 % | 10.0 % | +5.0 % | 100.0 % of 1 |"));
     assert_non_null(strstr(text, "| 2 ranks | 1 | 5.0 % | 5.0 % | 5.0 % | -5.0 % | - |"));
     assert_null(strstr(text, "| more ranks |"));
     assert_non_null(strstr(text, "| a | 110.000 | 100.000 | +10.0 % | 100.000 to 120.000 | 1.020 | 0.90 |"));
