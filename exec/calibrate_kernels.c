@@ -15,7 +15,7 @@ enum {
     N_HEADS = 2,
     FIRST_TOKENS = 64,
     MAX_MOODS = 8192,
-    FORWARD_REFERENCE = 1024, /* tokens, but no more than the largest side */
+    FORWARD_REFERENCE = 512, /* tokens, but no more than the largest side */
     BACKWARD_REFERENCE = 512,
 };
 #define MIN_SAMPLE_S 1.5e-3
@@ -107,16 +107,12 @@ static size_t reference_tokens(const struct exec_calibration *c, enum ring_pass 
     return largest < wanted ? largest : wanted;
 }
 
-/* Its memory may be as it was left seconds ago, and its unit asleep: the first block is for warming up, as in
- * exec/probe.c, whose looks are compared with these. */
 static void look_at_reference(const struct exec_calibration *c, struct survey *survey, size_t bench)
 {
     struct exec_kernel_bench *at = &survey->benches[bench];
     size_t side = reference_tokens(c, at->gradient ? RING_PASS_BACKWARD : RING_PASS_FORWARD);
-
-    exec_kernel_bench_time(at, side, side, false, 1);
-    double begun_s = exec_clock_s();
-    struct exec_block_time took = exec_kernel_bench_time(at, side, side, false, 1);
+    struct exec_block_time took = exec_kernel_bench_look(at, side);
+    double begun_s = exec_clock_s() - took.wall_s;
 
     if (survey->n_looks < MAX_MOODS)
         survey->looks[survey->n_looks++] = (struct look){bench, begun_s + took.wall_s / 2, took.cpu_s};

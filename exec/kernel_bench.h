@@ -12,8 +12,9 @@ struct exec_kernel_bench {
     const struct block_kernel *kernel;
     const struct block_gradient_kernel *gradient; /* NULL: the bench is of forward blocks */
     size_t head_dim, max_tokens, n_heads;
-    size_t next_head;   /* heads are used in turn, so that a block is as cold as in a run */
-    void *q, *k, *v;    /* [n_heads][max_tokens][head_dim] of the kernel's dtype */
+    size_t next_head;   /* heads are used in turn, so that a block is as cold as in a run; shorter ones lie
+                           closer, and are more */
+    void *q, *k, *v;    /* [n_heads * max_tokens][head_dim] of the kernel's dtype */
     void *m, *l, *o;    /* running state; of a backward block lse, delta and dQ */
     void *d_out, *d_kv; /* of backward blocks: dO as q; dK and dV of a block, as o */
     void *scratch;
@@ -39,6 +40,10 @@ struct exec_block_time {
  * that the diagonal cuts; q_tokens == k_tokens. */
 struct exec_block_time exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens,
                                               size_t k_tokens, bool causal, size_t n_blocks);
+
+/* A fixed block, to see how fast the core is now: a full square of one head that has just been used, and so lies
+ * in the caches, the mean of two. What a calibration looks at and what a run looks at are this. */
+struct exec_block_time exec_kernel_bench_look(struct exec_kernel_bench *bench, size_t tokens);
 
 /* (query, key) pairs of that block, per head. */
 double exec_kernel_bench_pairs(size_t q_tokens, size_t k_tokens, bool causal);

@@ -7,7 +7,7 @@
 
 #include "exec/calibration.h"
 
-enum { OLD_TOKENS = 2048, COLD_BLOCKS = 1, MIN_BLOCKS = 5 };
+enum { OLD_TOKENS = 2048, MIN_BLOCKS = 5 };
 
 /* The block that the calibration timed all along, in processor time as there: somebody else on the core is no
  * slower core. A file without one is asked what it says of a large block. */
@@ -59,10 +59,8 @@ static double median_block_s(struct exec_probe *probe, double seconds)
     double times_s[EXEC_PROBE_BLOCKS], begun_s = exec_clock_s();
     size_t n = 0;
 
-    exec_kernel_bench_time(&probe->bench, probe->tokens, probe->tokens, false,
-                           COLD_BLOCKS); /* into caches that others filled */
     while (n < EXEC_PROBE_BLOCKS && (n < MIN_BLOCKS || exec_clock_s() - begun_s < seconds))
-        times_s[n++] = exec_kernel_bench_time(&probe->bench, probe->tokens, probe->tokens, false, 1).cpu_s;
+        times_s[n++] = exec_kernel_bench_look(&probe->bench, probe->tokens).cpu_s;
     return exec_median(times_s, n);
 }
 
