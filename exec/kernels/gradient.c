@@ -40,8 +40,10 @@ const struct block_gradient_kernel *block_gradient_find(const struct block_kerne
     return best;
 }
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* The upper half of an fp32 number, rounded to nearest even; NaN stays NaN. */
-static uint16_t narrow(float value)
+INLINE uint16_t narrow(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof(bits));
@@ -50,7 +52,7 @@ static uint16_t narrow(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static float widen(uint16_t bits)
+INLINE float widen(uint16_t bits)
 {
     uint32_t wide = (uint32_t)bits << 16;
     float value;
@@ -93,11 +95,20 @@ void block_gradient_prepare(const struct block_state *from, enum ring_dtype dtyp
 
 /* Two roundings, to fp32 and then to bf16: a sum of a bf16 and an fp32 number may lie half an fp32 ulp beside
  * the middle of two bf16 numbers, and then goes to the even one: half a bf16 ulp and 2^-16 of it. */
-static void add_bf16(uint16_t *gradient, const float *contribution, size_t n, bool begin)
+INLINE void add_bf16(uint16_t *gradient, const float *contribution, size_t n, bool begin)
 {
     for (size_t i = 0; i < n; i++)
         gradient[i] = narrow(begin ? contribution[i] : widen(gradient[i]) + contribution[i]);
 }
+
+#ifdef BLOCK_HAS_X86
+/* Whole numbers are what it works with, and these get wide vectors with AVX2 only: twice as fast. */
+__attribute__((target("avx2"))) static void add_bf16_avx2(uint16_t *gradient, const float *contribution,
+                                                          size_t n, bool begin)
+{
+    add_bf16(gradient, contribution, n, begin);
+}
+#endif
 
 static void add_fp32(float *gradient, const float *contribution, size_t n, bool begin)
 {
@@ -113,6 +124,10 @@ void block_gradient_add(enum ring_dtype dtype, void *gradient, enum ring_dtype r
 {
     if (dtype == RING_FP32 && real == RING_FP32)
         add_fp32(gradient, contribution, n, begin);
+#ifdef BLOCK_HAS_X86
+    else if (dtype == RING_BF16 && real == RING_FP32 && __builtin_cpu_supports("avx2"))
+        add_bf16_avx2(gradient, contribution, n, begin);
+#endif
     else if (dtype == RING_BF16 && real == RING_FP32)
         add_bf16(gradient, contribution, n, begin);
     else
