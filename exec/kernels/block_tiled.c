@@ -57,12 +57,15 @@ INLINE float widen(uint16_t bits)
 }
 
 /* to[dim][row] = factor * from[row][dim] for the rows of one tile; lanes from n_rows on become 0. bf16 rows
- * and the last ones of a tile that is not full are first laid out in `rows`, [LANES][head_dim]. */
+ * and the last ones of a tile that is not full are first laid out in `rows`, [LANES][head_dim]. Rows are read
+ * side by side, more of them than the processor foresees, so the next ones are fetched meanwhile. */
 INLINE void pack(float *to, const void *from, size_t n_rows, size_t head_dim, float factor, bool bf16,
                  float *rows)
 {
+    const size_t element = bf16 ? sizeof(uint16_t) : sizeof(float);
     for (size_t first = 0; first < WIDTH; first += LANES) {
         const float *wide = (const float *)from + first * head_dim;
+        const char *next = (const char *)from + (first + LANES) * head_dim * element;
         size_t left = n_rows > first ? n_rows - first : 0, n = (left < LANES ? left : LANES) * head_dim;
         if (bf16)
             for (size_t i = 0; i < n; i++)
@@ -76,6 +79,8 @@ INLINE void pack(float *to, const void *from, size_t n_rows, size_t head_dim, fl
         for (size_t dim = 0; dim < head_dim; dim += 4) {
             vec x[4];
             vec_transpose_load(x, wide + dim, head_dim);
+            for (size_t i = 0; i < LANES / 4; i++)
+                __builtin_prefetch(next + (dim * LANES + i * 16) * element);
             for (size_t i = 0; i < 4; i++)
                 vec_store(&to[(dim + i) * WIDTH + first], x[i] * factor);
         }
