@@ -111,6 +111,13 @@ INLINE void vec_store_8(float *to, vec x)
 #endif
 }
 
+/* LANES bf16 numbers, each the upper half of an fp32 number. */
+typedef uint16_t vec_halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+INLINE vec vec_widen(const uint16_t *from)
+{
+    return (vec)(__builtin_convertvector(*(const vec_halves *)from, vec_bits) << 16);
+}
+
 /* Four neighbours of each of LANES rows that are `stride` apart become four vectors, one a neighbour: blocks
  * of 4 x 4 side by side, so that each vector is whole when it is stored. */
 #if defined(__AVX512F__)
@@ -201,39 +208,16 @@ INLINE vec vec_keep_below(vec x, int32_t index, const int32_t *limits)
     return (vec)(((vec_bits)x & keep) | (minus_inf & ~keep));
 }
 
-/* e^x for x <= 0 with a relative error of about (1 + |x|) 2^-24, so that the absolute one stays under 2^-23;
- * exactly 0 where e^x < 2^-126.5 and at -inf, exactly 1 at 0; NaN stays NaN.
- *
- * 2^z with z = x log2(e) = n + f, |f| <= 1/2: adding 1.5 * 2^23 rounds z to n in the low bits of the sum, the
- * 127 beside it is the exponent's bias, so a shift makes 2^n; z is held at -127, where that exponent field is
- * 0 and so is 2^n. 2^f is a polynomial of degree 6 with p(0) = 1, minimax in relative error (2.6e-9) by Remez
- * exchange. */
-INLINE vec vec_exp2_shifted(vec z)
-{
-    const float rounder = 12582912.0f + 127.0f;
-    vec shifted = z + rounder;
-    vec f = z - (shifted - rounder);
-    vec p = vec_splat(0x1.470b4ap-13f);
-    p = vec_fma(p, f, vec_splat(0x1.5f7276p-10f));
-    p = vec_fma(p, f, vec_splat(0x1.3b270ep-7f));
-    p = vec_fma(p, f, vec_splat(0x1.c6ae72p-5f));
-    p = vec_fma(p, f, vec_splat(0x1.ebfbe2p-3f));
-    p = vec_fma(p, f, vec_splat(0x1.62e432p-1f));
-    p = vec_fma(p, f, vec_splat(1.0f));
-    return p * (vec)((vec_bits)shifted << 23);
-}
-
-INLINE vec vec_exp(vec x)
-{
-    return vec_exp2_shifted(vec_max(vec_splat(-127.0f), x * 1.44269504f));
-}
-
 /* 2^z with a relative error of 2 to 3 u, u = 2^-24; exactly 1 at 0, exactly 0 from some way below -126 on and
  * at -inf; NaN stays NaN. Meant for z that are not much over 0.
  *
  * With AVX-512, 2^z = 2^floor(z) p(z - floor(z)): one instruction takes the fraction, one scales, and the
  * polynomial of degree 5 is minimax in relative error on [0, 1] (8.2e-8 by Remez exchange) with p(0) = 1:
- * eight operations in all. Elsewhere as in vec_exp. */
+ * eight operations in all.
+ *
+ * Elsewhere, z = n + f with |f| <= 1/2: adding 1.5 * 2^23 rounds z to n in the low bits of the sum, the 127
+ * beside it is the exponent's bias, so a shift makes 2^n; z is held at -127, where that exponent field is 0
+ * and so is 2^n. 2^f is a polynomial of degree 6 with p(0) = 1, minimax in relative error (2.6e-9). */
 INLINE vec vec_exp2(vec z)
 {
 #if defined(__AVX512DQ__)
@@ -246,7 +230,18 @@ INLINE vec vec_exp2(vec z)
     p = vec_fma(p, f, vec_splat(1.0f));
     return _mm512_scalef_ps(p, z);
 #else
-    return vec_exp2_shifted(vec_max(vec_splat(-127.0f), z));
+    const float rounder = 12582912.0f + 127.0f;
+    z = vec_max(vec_splat(-127.0f), z);
+    vec shifted = z + rounder;
+    vec f = z - (shifted - rounder);
+    vec p = vec_splat(0x1.470b4ap-13f);
+    p = vec_fma(p, f, vec_splat(0x1.5f7276p-10f));
+    p = vec_fma(p, f, vec_splat(0x1.3b270ep-7f));
+    p = vec_fma(p, f, vec_splat(0x1.c6ae72p-5f));
+    p = vec_fma(p, f, vec_splat(0x1.ebfbe2p-3f));
+    p = vec_fma(p, f, vec_splat(0x1.62e432p-1f));
+    p = vec_fma(p, f, vec_splat(1.0f));
+    return p * (vec)((vec_bits)shifted << 23);
 #endif
 }
 

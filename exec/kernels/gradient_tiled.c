@@ -61,20 +61,30 @@ INLINE float widen(uint16_t bits)
     return x;
 }
 
+/* n numbers as fp32, with zeros behind them up to a whole vector. */
+INLINE void load_row(float *to, const void *from, size_t n, bool bf16)
+{
+    const float *wide = from;
+    const uint16_t *bits = from;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vec_store(to + i, bf16 ? vec_widen(bits + i) : vec_load_loose(wide + i));
+    if (i == n)
+        return;
+    vec_store(to + i, vec_splat(0.0f));
+    for (; i < n; i++)
+        to[i] = bf16 ? widen(bits[i]) : wide[i];
+}
+
 /* Rows first ... first + n_rows of a dense array with zeros behind and below: up to n_padded rows. */
 INLINE void load_rows(const struct work *work, float *to, const void *from, size_t first, size_t n_rows,
                       size_t n_padded, bool bf16)
 {
-    size_t d = work->head_dim;
-    for (size_t row = 0; row < n_padded; row++, to += work->stride) {
-        const float *wide = (const float *)from + (first + row) * d;
-        const uint16_t *bits = (const uint16_t *)from + (first + row) * d;
-        for (size_t dim = 0; dim < d; dim += 8)
-            for (size_t i = dim; i < dim + 8; i++)
-                to[i] = row >= n_rows ? 0.0f : bf16 ? widen(bits[i]) : wide[i];
-        for (size_t dim = d; dim % LANES != 0; dim++)
-            to[dim] = 0.0f;
-    }
+    size_t d = work->head_dim, row_bytes = d * (bf16 ? sizeof(uint16_t) : sizeof(float));
+    for (size_t row = 0; row < n_rows; row++)
+        load_row(to + row * work->stride, (const char *)from + (first + row) * row_bytes, d, bf16);
+    if (n_rows < n_padded)
+        memset(to + n_rows * work->stride, 0, (n_padded - n_rows) * work->stride * sizeof(float));
 }
 
 /* columns[dim][key] of LANES keys from rows[key][dim]. */
