@@ -15,13 +15,13 @@ enum {
     N_HEADS = 2,
     FIRST_TOKENS = 64,
     MAX_MOODS = 8192,
-    FORWARD_REFERENCE = 512, /* tokens, but no more than the largest side */
+    FORWARD_REFERENCE = 1024, /* tokens, but no more than the largest side */
     BACKWARD_REFERENCE = 512,
 };
 #define MIN_SAMPLE_S 1.5e-3
 #define LARGE_SAMPLE_S                                                                                       \
     20e-3 /* what takes longer has its noise averaged out, and is timed every other round */
-#define MOOD_INTERVAL_S 50e-3
+#define MOOD_INTERVAL_S 100e-3
 
 struct sample {
     double at_s, cpu_s; /* at: the middle, on the clock; cpu_s 0: none in that round */
@@ -112,10 +112,9 @@ static void look_at_reference(const struct exec_calibration *c, struct survey *s
     struct exec_kernel_bench *at = &survey->benches[bench];
     size_t side = reference_tokens(c, at->gradient ? RING_PASS_BACKWARD : RING_PASS_FORWARD);
     struct exec_block_time took = exec_kernel_bench_look(at, side);
-    double begun_s = exec_clock_s() - took.wall_s;
 
     if (survey->n_looks < MAX_MOODS)
-        survey->looks[survey->n_looks++] = (struct look){bench, begun_s + took.wall_s / 2, took.cpu_s};
+        survey->looks[survey->n_looks++] = (struct look){bench, exec_clock_s(), took.cpu_s};
     survey->total.wall_s += took.wall_s;
     survey->total.cpu_s += took.cpu_s;
 }

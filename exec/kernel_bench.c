@@ -5,6 +5,7 @@
 #include "exec/kernel_bench.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "exec/clock.h"
 #include "exec/kernels/data.h"
@@ -203,15 +204,11 @@ static void run_forward(const struct exec_kernel_bench *bench, size_t first, siz
     }
 }
 
-/* Heads whose blocks take turns, where there is room: what a rank usually has. Fewer stay in the second-level
- * cache, where a run's do not. */
-enum { MOST_HEADS = 8 };
-
 struct exec_block_time exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens,
                                               size_t k_tokens, bool causal, size_t n_blocks)
 {
     size_t rows = bench->n_heads * bench->max_tokens, longest = q_tokens > k_tokens ? q_tokens : k_tokens;
-    size_t n_heads = rows / longest < MOST_HEADS ? rows / longest : MOST_HEADS;
+    size_t n_heads = rows / longest < EXEC_BENCH_HEADS ? rows / longest : EXEC_BENCH_HEADS;
     double begun_s = exec_clock_s(), cpu_s = exec_clock_cpu_s();
 
     for (size_t i = 0; i < n_blocks; i++) {
@@ -223,16 +220,21 @@ struct exec_block_time exec_kernel_bench_time(struct exec_kernel_bench *bench, s
                                     .cpu_s = (exec_clock_cpu_s() - cpu_s) / n};
 }
 
+static int by_time(const void *a, const void *b)
+{
+    double x = ((const struct exec_block_time *)a)->cpu_s, y = ((const struct exec_block_time *)b)->cpu_s;
+    return (x > y) - (x < y);
+}
+
 struct exec_block_time exec_kernel_bench_look(struct exec_kernel_bench *bench, size_t tokens)
 {
-    struct exec_block_time took[3];
+    enum { N_BLOCKS = 5 };
+    struct exec_block_time took[N_BLOCKS];
 
-    for (int i = 0; i < 3; i++) {
-        bench->next_head = 0;
+    for (size_t i = 0; i < N_BLOCKS; i++)
         took[i] = exec_kernel_bench_time(bench, tokens, tokens, false, 1);
-    }
-    return (struct exec_block_time){.wall_s = (took[1].wall_s + took[2].wall_s) / 2,
-                                    .cpu_s = (took[1].cpu_s + took[2].cpu_s) / 2};
+    qsort(took, N_BLOCKS, sizeof took[0], by_time);
+    return took[N_BLOCKS / 2];
 }
 
 double exec_kernel_bench_pairs(size_t q_tokens, size_t k_tokens, bool causal)

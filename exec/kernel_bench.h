@@ -8,6 +8,10 @@
 
 #include "exec/kernels/gradient.h"
 
+/* Heads whose blocks take turns, where there is room: what a rank usually has. Fewer might stay in the second-level
+ * cache, where a run's do not. */
+enum { EXEC_BENCH_HEADS = 8 };
+
 struct exec_kernel_bench {
     const struct block_kernel *kernel;
     const struct block_gradient_kernel *gradient; /* NULL: the bench is of forward blocks */
@@ -41,8 +45,8 @@ struct exec_block_time {
 struct exec_block_time exec_kernel_bench_time(struct exec_kernel_bench *bench, size_t q_tokens,
                                               size_t k_tokens, bool causal, size_t n_blocks);
 
-/* A fixed block, to see how fast the core is now: a full square of one head that has just been used, and so lies
- * in the caches, the mean of two. What a calibration looks at and what a run looks at are this. */
+/* How fast the core is now: the median of a few full squares of one head. A calibration and a run look at the
+ * machine in this same way, so that their looks can be compared. */
 struct exec_block_time exec_kernel_bench_look(struct exec_kernel_bench *bench, size_t tokens);
 
 /* (query, key) pairs of that block, per head. */

@@ -20,6 +20,9 @@ enum { N_BEFORE = 3 };
 #define LOOK_BEFORE_S  40e-3
 #define LOOK_BETWEEN_S 10e-3
 
+/* What a look reads drives a pass out of the caches, and short passes would pay for that: they are left alone. */
+#define LOOK_EVERY_S 0.2
+
 /* What a rank knows about all repeats, for rank 0. */
 struct facts {
     uint64_t bytes_sent;                 /* in one repeat */
@@ -32,10 +35,11 @@ struct facts {
 };
 
 struct repeats {
-    uint32_t n, shown;         /* shown: the median one, whose trace is written */
-    double *start_s, *time_s;  /* time: from the common start to the last rank's end */
-    double *core_share;        /* of this rank */
-    double *looks;             /* [N_BEFORE + n], some before the first and one after each; this rank's */
+    uint32_t n, shown;        /* shown: the median one, whose trace is written */
+    double *start_s, *time_s; /* time: from the common start to the last rank's end */
+    double *core_share;       /* of this rank */
+    double *looks; /* [n_looks <= N_BEFORE + n], some before the first, others between; this rank's */
+    uint32_t n_looks;
     struct ring_trace *traces; /* this rank's */
 };
 
@@ -108,9 +112,10 @@ static enum ring_status run_repeats(struct exec_session *session, struct exec_pr
                                     struct repeats *repeats, struct ring_error *error)
 {
     enum ring_status status = RING_OK;
+    double unseen_s = 0; /* of passes since the last look */
 
-    for (int i = 0; i < N_BEFORE && status == RING_OK; i++)
-        status = exec_probe_look(probe, session, LOOK_BEFORE_S, &repeats->looks[i], error);
+    for (; repeats->n_looks < N_BEFORE && status == RING_OK; repeats->n_looks++)
+        status = exec_probe_look(probe, session, LOOK_BEFORE_S, &repeats->looks[repeats->n_looks], error);
     for (uint32_t i = 0; i < repeats->n && status == RING_OK; i++) {
         struct exec_pass_time time = {0, 0, 0};
         exec_progress(session, "repeat %" PRIu32 " of %" PRIu32, i + 1, repeats->n);
@@ -118,8 +123,14 @@ static enum ring_status run_repeats(struct exec_session *session, struct exec_pr
         repeats->start_s[i] = time.start_s;
         repeats->time_s[i] = last_end_s(&repeats->traces[i], time.end_s) - time.start_s;
         repeats->core_share[i] = time.core_share;
+        unseen_s += repeats->time_s[i];
+        double most_s = unseen_s; /* ranks end apart, and look together */
         if (status == RING_OK)
-            status = exec_probe_look(probe, session, LOOK_BETWEEN_S, &repeats->looks[N_BEFORE + i], error);
+            status = exec_maximum(session->comm, &session->pass_bound, &most_s, 1, "all ranks' times", error);
+        if (status != RING_OK || (most_s < LOOK_EVERY_S && i + 1 < repeats->n))
+            continue;
+        status = exec_probe_look(probe, session, LOOK_BETWEEN_S, &repeats->looks[repeats->n_looks++], error);
+        unseen_s = 0;
     }
     return status;
 }
@@ -176,7 +187,7 @@ static struct facts own_facts(const struct exec_session *session, struct repeats
         .n_rows = repeats->traces[repeats->shown].n_rows};
 
     memcpy(facts.before, repeats->looks, sizeof facts.before);
-    facts.drift = exec_median(repeats->looks, (size_t)repeats->n + N_BEFORE);
+    facts.drift = exec_median(repeats->looks, repeats->n_looks);
     return facts;
 }
 

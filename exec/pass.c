@@ -59,7 +59,9 @@ enum ring_status exec_start_together(struct exec_session *session, double *start
     }
     double left_s;
     while (status == RING_OK && (left_s = *start_s - (exec_clock_s() - session->clock.offset_s)) > 0)
-        exec_nap(left_s - spin_s);
+        if (session->bound
+                .crowded) /* whoever has a core to itself keeps it awake: a woken one is slow at first */
+            exec_nap(left_s - spin_s);
     return status;
 }
 

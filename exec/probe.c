@@ -7,7 +7,7 @@
 
 #include "exec/calibration.h"
 
-enum { OLD_TOKENS = 2048, MIN_BLOCKS = 5 };
+enum { OLD_TOKENS = 2048, MOST_LOOKS = 64 };
 
 /* The block that the calibration timed all along, in processor time as there: somebody else on the core is no
  * slower core. A file without one is asked what it says of a large block. */
@@ -45,7 +45,7 @@ enum ring_status exec_probe_open(struct exec_probe *probe, const struct exec_ses
     if (!(probe->expected_s > 0))
         return RING_OK;
     return exec_kernel_bench_open(&probe->bench, RING_PASS_FORWARD, problem->dtype, problem->head_dim,
-                                  probe->tokens, 2, error);
+                                  probe->tokens, EXEC_BENCH_HEADS, error);
 }
 
 void exec_probe_close(struct exec_probe *probe)
@@ -56,11 +56,12 @@ void exec_probe_close(struct exec_probe *probe)
 /* Of one block, without whatever struck a few of them. */
 static double median_block_s(struct exec_probe *probe, double seconds)
 {
-    double times_s[EXEC_PROBE_BLOCKS], begun_s = exec_clock_s();
+    double times_s[MOST_LOOKS], begun_s = exec_clock_s();
     size_t n = 0;
 
-    while (n < EXEC_PROBE_BLOCKS && (n < MIN_BLOCKS || exec_clock_s() - begun_s < seconds))
+    do
         times_s[n++] = exec_kernel_bench_look(&probe->bench, probe->tokens).cpu_s;
+    while (n < MOST_LOOKS && exec_clock_s() - begun_s < seconds);
     return exec_median(times_s, n);
 }
 

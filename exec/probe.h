@@ -9,8 +9,6 @@
 #include "exec/kernel_bench.h"
 #include "exec/session.h"
 
-enum { EXEC_PROBE_BLOCKS = 64 }; /* in one look, at most */
-
 struct exec_probe {
     struct exec_kernel_bench bench;
     double expected_s; /* of one block, from the device; 0: no probe here */

@@ -18,7 +18,7 @@
 #include "tools/setup.h"
 
 enum {
-    FORMAT = 6, /* raised when what calibrate measures changes its meaning */
+    FORMAT = 8, /* raised when what calibrate measures changes its meaning */
     CUDA_FORMAT = 1,
     MAX_DAYS = 30, /* machines change their ways: kernels, firmware, neighbours */
     TIMEOUT_S = 180,

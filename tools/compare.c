@@ -237,12 +237,13 @@ enum ring_status tool_compare_run(struct tool_setup *setup, const struct tool_op
     enum ring_status status = tool_measure_run(setup, options, measured, error);
     if (status != RING_OK)
         return status;
-    tool_drift_note(measured->looks, measured->n_looks);
+    tool_drift_note(tool_drift_look(), measured->looks, measured->n_looks);
     if (!options->as_calibrated)
         status = tool_setup_price(setup, tool_drift_of(setup->scenario), error);
     if (status == RING_OK)
         status = tool_simulate(setup, options->world, with_steps, predicted, error);
-    tool_drift_note(&measured->drift, measured->drift > 0);
+    if (status == RING_OK)
+        tool_drift_note_run(&setup->scenario->plan, predicted, measured);
     return status;
 }
 

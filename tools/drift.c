@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See drift.h. The looks are lines of a text file in the cache, "SECONDS RATIO", appended to by every run and
- * cut to the youngest now and then. */
+ * See drift.h. What was seen are lines of a text file in the cache, "SECONDS RATIO KIND", appended to by every
+ * run, and begun anew when there are too many. */
 #include "tools/drift.h"
 
 #include <math.h>
@@ -12,20 +12,40 @@
 #include <time.h>
 
 #include "tools/file.h"
+#include "tools/ranks.h"
 #include "tools/sort.h"
 
 enum {
-    MOST_LOOKS = 24,       /* that a median is taken of: a handful of runs */
+    MOST_RATIOS = 8,       /* that a median is taken of; of the youngest runs, as speed wanders */
     MAX_AGE_S = 120,       /* the speed of a shared machine holds for minutes, not for hours */
-    MAX_BYTES = 64 * 1024, /* of the file; more is begun anew */
+    MAX_BYTES = 64 * 1024, /* of the file */
     PATH_BYTES = 4096,
 };
 
 /* A machine that is said to run this much faster or slower is not drifting, it is another one. */
 static const double least_ratio = 0.2, most_ratio = 5;
 
-/* Below this a prediction is left as it is: medians of looks differ by as much from themselves. */
+/* Below this a prediction is left as it is: medians differ by as much from themselves. */
 static const double least_worth_saying = 0.01;
+
+struct tool_drift_kind tool_drift_look(void)
+{
+    return (struct tool_drift_kind){"look"};
+}
+
+/* Ranks share cores. */
+static bool take_turns(const struct ring_plan_spec *plan)
+{
+    return plan->n_ranks > tool_ranks_processors();
+}
+
+struct tool_drift_kind tool_drift_runs(const struct ring_plan_spec *plan)
+{
+    struct tool_drift_kind kind;
+    snprintf(kind.name, sizeof kind.name, "%s-%s%s", ring_pass_names[plan->pass],
+             ring_dtype_names[plan->problem.dtype], take_turns(plan) ? "-in-turns" : "");
+    return kind;
+}
 
 static bool find_paths(char *looks, char *calibration)
 {
@@ -41,7 +61,12 @@ static double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void tool_drift_note(const double *looks, size_t n)
+static bool is_ratio(double value)
+{
+    return value > least_ratio && value < most_ratio;
+}
+
+void tool_drift_note(struct tool_drift_kind kind, const double *ratios, size_t n)
 {
     char path[PATH_BYTES], calibration[PATH_BYTES];
     struct stat info;
@@ -52,17 +77,38 @@ void tool_drift_note(const double *looks, size_t n)
     if (file == NULL)
         return;
     for (size_t i = 0; i < n; i++)
-        if (looks[i] > least_ratio && looks[i] < most_ratio)
-            fprintf(file, "%.3f %.4f\n", now_s(), looks[i]);
+        if (is_ratio(ratios[i]))
+            fprintf(file, "%.3f %.4f %s\n", now_s(), ratios[i], kind.name);
     fclose(file);
 }
 
-double tool_drift_recent(size_t *n, double *age_s)
+static double compute_of_all(const struct tool_result *result)
 {
-    char path[PATH_BYTES], calibration[PATH_BYTES], *text = NULL;
+    double sum_s = 0;
+    for (uint32_t i = 0; i < result->n_ranks; i++)
+        sum_s += result->ranks[i].compute_s;
+    return sum_s;
+}
+
+void tool_drift_note_run(const struct ring_plan_spec *plan, const struct tool_result *predicted,
+                         const struct tool_result *measured)
+{
+    double slowdown = predicted->slowdown > 0 ? predicted->slowdown : 1;
+    double ratio = compute_of_all(measured) / compute_of_all(predicted);
+    if (take_turns(plan)) /* blocks take each other's time, so that each alone says nothing */
+        ratio = measured->time_s / predicted->time_s;
+    ratio *= slowdown;
+    tool_drift_note(tool_drift_look(), &measured->drift, measured->drift > 0);
+    if (measured->drift > 0)
+        tool_drift_note(tool_drift_runs(plan), &ratio, 1);
+}
+
+double tool_drift_recent(struct tool_drift_kind kind, size_t *n, double *age_s)
+{
+    char path[PATH_BYTES], calibration[PATH_BYTES], name[32], *text = NULL;
     struct stat info;
     struct ring_error ignored;
-    double latest[MOST_LOOKS], time_s, ratio, now = now_s();
+    double latest[MOST_RATIOS], time_s, ratio, now = now_s();
     size_t size, n_found = 0;
     int length;
     *n = 0;
@@ -71,44 +117,59 @@ double tool_drift_recent(size_t *n, double *age_s)
         tool_file_read(path, 2 * MAX_BYTES, &text, &size, &ignored) != RING_OK)
         return 1;
     double calibrated_s = (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec;
-    for (const char *at = text; sscanf(at, "%lf %lf%n", &time_s, &ratio, &length) == 2; at += length) {
-        if (!(time_s >= calibrated_s && time_s <= now + 1 && now - time_s <= MAX_AGE_S) || !isfinite(ratio) ||
-            ratio <= least_ratio || ratio >= most_ratio)
+    for (const char *at = text; sscanf(at, "%lf %lf %31s%n", &time_s, &ratio, name, &length) == 3;
+         at += length) {
+        if (!(time_s >= calibrated_s && time_s <= now + 1 && now - time_s <= MAX_AGE_S) || !is_ratio(ratio) ||
+            strcmp(name, kind.name) != 0)
             continue;
-        latest[n_found++ % MOST_LOOKS] = ratio;
+        latest[n_found++ % MOST_RATIOS] = ratio;
         *age_s = fmax(now - time_s, 0);
     }
     free(text);
-    *n = n_found < MOST_LOOKS ? n_found : MOST_LOOKS;
+    *n = n_found < MOST_RATIOS ? n_found : MOST_RATIOS;
     if (*n == 0)
         return 1;
     tool_sort(latest, *n);
     return (latest[(*n - 1) / 2] + latest[*n / 2]) / 2;
 }
 
+/* Of runs of this kind, or else of looks. */
+static double recent(const struct ring_plan_spec *plan, const char **what, size_t *n, double *age_s)
+{
+    double ratio = tool_drift_recent(tool_drift_runs(plan), n, age_s);
+    *what = *n == 1 ? "run of this kind" : "runs of this kind";
+    if (*n > 0)
+        return ratio;
+    ratio = tool_drift_recent(tool_drift_look(), n, age_s);
+    *what = *n == 1 ? "look" : "looks";
+    return ratio;
+}
+
 double tool_drift_of(const struct config_scenario *scenario)
 {
     char path[PATH_BYTES], calibration[PATH_BYTES];
+    const char *what;
     size_t n;
     double age_s;
     if (scenario->compute.block_s > 0 || !find_paths(path, calibration) ||
         strcmp(scenario->cluster_path, calibration) != 0)
         return 1;
-    double ratio = tool_drift_recent(&n, &age_s);
+    double ratio = recent(&scenario->plan, &what, &n, &age_s);
     return fabs(ratio - 1) < least_worth_saying ? 1 : ratio;
 }
 
 void tool_drift_say(struct tool_result *result, const struct tool_setup *setup)
 {
+    const char *what;
     size_t n;
     double age_s, slowdown = setup->ring.compute.slowdown;
     if (!(slowdown > 0) || slowdown == 1)
         return;
-    tool_drift_recent(&n, &age_s);
+    recent(&setup->scenario->plan, &what, &n, &age_s);
     result->slowdown = slowdown;
     tool_result_note(
         result,
-        "this machine runs %.1f %% %s than when it was calibrated (%zu look%s at it, the last %.0f "
-        "s ago): blocks take %.3f x their calibrated time here (--as-calibrated: as then)",
-        100 * fabs(slowdown - 1), slowdown > 1 ? "slower" : "faster", n, n == 1 ? "" : "s", age_s, slowdown);
+        "blocks take %.3f x their calibrated time here, as they lately did on this machine (%zu %s, "
+        "the last %.0f s ago); --as-calibrated leaves that out",
+        slowdown, n, what, age_s);
 }

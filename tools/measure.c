@@ -23,8 +23,7 @@ enum ring_status tool_measure(const struct tool_options *options, struct ring_er
         status = tool_file_probe(options->out, error);
     if (status == RING_OK)
         status = tool_measure_run(&setup, options, &result, error);
-    tool_drift_note(result.looks, result.n_looks);
-    tool_drift_note(&result.drift, result.drift > 0);
+    tool_drift_note(tool_drift_look(), result.looks, result.n_looks);
     if (status == RING_OK && options->out != NULL)
         status = tool_result_save(&result, with_steps, options->out, error);
     if (status == RING_OK)
