@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * See drift.h. What was seen are lines of a text file in the cache, "SECONDS RATIO KIND", appended to by every
+ * See drift.h. What was seen are lines of a text file in the cache, "SECONDS RATIO KIND SCENARIO", appended to by every
  * run, and begun anew when there are too many. */
 #include "tools/drift.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "tools/sort.h"
 
 enum {
-    MOST_RATIOS = 8,       /* that a median is taken of; of the youngest runs, as speed wanders */
+    MOST_RATIOS = 5,       /* that a median is taken of; of the youngest runs, as speed wanders */
     MAX_AGE_S = 120,       /* the speed of a shared machine holds for minutes, not for hours */
     MAX_BYTES = 64 * 1024, /* of the file */
     PATH_BYTES = 4096,
@@ -30,7 +31,16 @@ static const double least_worth_saying = 0.01;
 
 struct tool_drift_kind tool_drift_look(void)
 {
-    return (struct tool_drift_kind){"look"};
+    return (struct tool_drift_kind){.name = "look"};
+}
+
+/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
+static uint64_t number_of(const char *text)
+{
+    uint64_t number = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++)
+        number = (number ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return number;
 }
 
 /* Ranks share cores. */
@@ -41,9 +51,15 @@ static bool take_turns(const struct ring_plan_spec *plan)
 
 struct tool_drift_kind tool_drift_runs(const struct ring_plan_spec *plan)
 {
+    const struct ring_problem *p = &plan->problem;
     struct tool_drift_kind kind;
-    snprintf(kind.name, sizeof kind.name, "%s-%s%s", ring_pass_names[plan->pass],
-             ring_dtype_names[plan->problem.dtype], take_turns(plan) ? "-in-turns" : "");
+    char text[256];
+    snprintf(kind.name, sizeof kind.name, "%s-%s-%u%s", ring_pass_names[plan->pass],
+             ring_dtype_names[p->dtype], (unsigned)p->head_dim, take_turns(plan) ? "-in-turns" : "");
+    snprintf(text, sizeof text, "%u %s %s %llu %u %u %u", plan->n_ranks, ring_layout_names[plan->layout],
+             ring_mask_names[p->mask], (unsigned long long)p->tokens, (unsigned)p->batch, (unsigned)p->heads,
+             (unsigned)p->kv_heads);
+    kind.scenario = number_of(text);
     return kind;
 }
 
@@ -78,7 +94,7 @@ void tool_drift_note(struct tool_drift_kind kind, const double *ratios, size_t n
         return;
     for (size_t i = 0; i < n; i++)
         if (is_ratio(ratios[i]))
-            fprintf(file, "%.3f %.4f %s\n", now_s(), ratios[i], kind.name);
+            fprintf(file, "%.3f %.4f %s %016" PRIx64 "\n", now_s(), ratios[i], kind.name, kind.scenario);
     fclose(file);
 }
 
@@ -105,11 +121,12 @@ void tool_drift_note_run(const struct ring_plan_spec *plan, const struct tool_re
 
 double tool_drift_recent(struct tool_drift_kind kind, size_t *n, double *age_s)
 {
-    char path[PATH_BYTES], calibration[PATH_BYTES], name[32], *text = NULL;
+    char path[PATH_BYTES], calibration[PATH_BYTES], name[48], *text = NULL;
     struct stat info;
     struct ring_error ignored;
     double latest[MOST_RATIOS], time_s, ratio, now = now_s();
     size_t size, n_found = 0;
+    uint64_t scenario;
     int length;
     *n = 0;
     *age_s = 0;
@@ -117,10 +134,12 @@ double tool_drift_recent(struct tool_drift_kind kind, size_t *n, double *age_s)
         tool_file_read(path, 2 * MAX_BYTES, &text, &size, &ignored) != RING_OK)
         return 1;
     double calibrated_s = (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec;
-    for (const char *at = text; sscanf(at, "%lf %lf %31s%n", &time_s, &ratio, name, &length) == 3;
+    for (const char *at = text;
+         sscanf(at, "%lf %lf %47s %" SCNx64 "%n", &time_s, &ratio, name, &scenario, &length) == 4;
          at += length) {
-        if (!(time_s >= calibrated_s && time_s <= now + 1 && now - time_s <= MAX_AGE_S) || !is_ratio(ratio) ||
-            strcmp(name, kind.name) != 0)
+        bool timely = time_s >= calibrated_s && time_s <= now + 1 && now - time_s <= MAX_AGE_S;
+        bool same = kind.scenario != 0 && scenario == kind.scenario;
+        if (!timely || same || !is_ratio(ratio) || strcmp(name, kind.name) != 0)
             continue;
         latest[n_found++ % MOST_RATIOS] = ratio;
         *age_s = fmax(now - time_s, 0);

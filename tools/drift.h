@@ -13,10 +13,11 @@
 #include "tools/result.h"
 #include "tools/setup.h"
 
-/* What a ratio is of: looks of any run, or the blocks of runs of one pass and type, whose ranks take turns on
- * cores or do not. */
+/* What a ratio is of: looks of any run, or the blocks of runs of one pass, type and head_dim, whose ranks take
+ * turns on cores or do not. */
 struct tool_drift_kind {
-    char name[32]; /* "look", "backward-bf16", "forward-fp32-in-turns" */
+    char name[48];     /* "look", "backward-bf16-64", "forward-fp32-128-in-turns" */
+    uint64_t scenario; /* of which runs: another number for another plan; 0: looks are of none */
 };
 struct tool_drift_kind tool_drift_look(void);
 struct tool_drift_kind tool_drift_runs(const struct ring_plan_spec *plan);
@@ -29,7 +30,8 @@ void tool_drift_note(struct tool_drift_kind kind, const double *ratios, size_t n
 void tool_drift_note_run(const struct ring_plan_spec *plan, const struct tool_result *predicted,
                          const struct tool_result *measured);
 
-/* The median of the latest of a kind in the last minutes, younger than the calibration; 1 if there are none.
+/* The median of the latest of a kind in the last minutes, younger than the calibration; 1 if there are none. Runs
+ * of the kind's own scenario do not count: what was measured is not predicted.
  * *n: how many they were; *age_s: of the youngest. */
 double tool_drift_recent(struct tool_drift_kind kind, size_t *n, double *age_s);
 

@@ -42,7 +42,7 @@ static void leave_looks(const double (*age_and_ratio)[2], size_t n)
 {
     char text[8192] = "";
     for (size_t i = 0; i < n; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%.3f %.4f look\n",
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%.3f %.4f look 0\n",
                  (double)time(NULL) - age_and_ratio[i][0], age_and_ratio[i][1]);
     leave(looks, text, 0);
 }
@@ -87,17 +87,17 @@ static void looks_older_than_two_minutes_do_not_count(void **state)
     expect(recent(1), 0.9);
 }
 
-static void only_the_latest_8_looks_count(void **state)
+static void only_the_latest_5_looks_count(void **state)
 {
     (void)state;
     double rows[60][2];
     for (size_t i = 0; i < 60; i++) {
         rows[i][0] = 60.0 - (double)i;
-        rows[i][1] = i < 52 ? 1.4 : 1.1;
+        rows[i][1] = i < 55 ? 1.4 : 1.1;
     }
     leave(calibration, "", 1000);
     leave_looks((const double(*)[2])rows, 60);
-    expect(recent(8), 1.1);
+    expect(recent(5), 1.1);
 }
 
 static void what_is_no_ratio_of_two_times_does_not_count(void **state)
@@ -106,7 +106,7 @@ static void what_is_no_ratio_of_two_times_does_not_count(void **state)
     leave(calibration, "", 1000);
     leave_looks((const double[][2]){{50, 0}, {40, -1}, {30, 1000}, {20, 1.2}}, 4);
     expect(recent(1), 1.2);
-    leave(looks, "nonsense\n1 2", 0);
+    leave(looks, "nonsense\n1 2 look", 0);
     expect(recent(0), 1);
 }
 
@@ -121,22 +121,26 @@ static void looks_that_are_noted_are_found_again(void **state)
 }
 
 /* Predicted 100 ms of blocks with a slowdown of 1.25, so 80 ms as calibrated; they took 90. */
-static void a_run_counts_for_runs_of_its_kind_alone(void **state)
+static void a_run_counts_for_others_of_its_kind_alone(void **state)
 {
     (void)state;
     struct ring_plan_spec plan = {.n_ranks = 1, .pass = RING_PASS_BACKWARD, .problem = {.dtype = RING_BF16}};
+    struct ring_plan_spec other = plan;
     struct tool_rank blocks = {.compute_s = 0.1}, took = {.compute_s = 0.09};
     struct tool_result predicted = {.n_ranks = 1, .ranks = &blocks, .slowdown = 1.25},
                        measured = {.n_ranks = 1, .ranks = &took, .drift = 1.5};
     size_t n;
     double age_s;
+    other.problem.tokens = 1; /* of the kind, but not the same */
     leave(calibration, "", 1000);
     unlink(looks);
     tool_drift_note_run(&plan, &predicted, &measured);
-    expect(tool_drift_recent(tool_drift_runs(&plan), &n, &age_s), 1.125);
+    expect(tool_drift_recent(tool_drift_runs(&other), &n, &age_s), 1.125);
     assert_int_equal(n, 1);
     expect(recent(1), 1.5);
-    plan.pass = RING_PASS_FORWARD;
+    other.pass = RING_PASS_FORWARD;
+    expect(tool_drift_recent(tool_drift_runs(&other), &n, &age_s), 1);
+    assert_int_equal(n, 0);
     expect(tool_drift_recent(tool_drift_runs(&plan), &n, &age_s), 1);
     assert_int_equal(n, 0);
 }
@@ -145,7 +149,7 @@ static void a_run_counts_for_runs_of_its_kind_alone(void **state)
 static void of_ranks_that_take_turns_the_whole_step_counts(void **state)
 {
     (void)state;
-    struct ring_plan_spec plan = {.n_ranks = 100000}, alone = {.n_ranks = 1};
+    struct ring_plan_spec plan = {.n_ranks = 100000}, other = {.n_ranks = 100001}, alone = {.n_ranks = 1};
     struct tool_rank rank = {.compute_s = 1};
     struct tool_result predicted = {.n_ranks = 1, .ranks = &rank, .time_s = 2, .slowdown = 1.1},
                        measured = {.n_ranks = 1, .ranks = &rank, .time_s = 3, .drift = 1};
@@ -154,7 +158,7 @@ static void of_ranks_that_take_turns_the_whole_step_counts(void **state)
     leave(calibration, "", 1000);
     unlink(looks);
     tool_drift_note_run(&plan, &predicted, &measured);
-    expect(tool_drift_recent(tool_drift_runs(&plan), &n, &age_s), 1.65);
+    expect(tool_drift_recent(tool_drift_runs(&other), &n, &age_s), 1.65);
     tool_drift_recent(tool_drift_runs(&alone), &n, &age_s);
     assert_int_equal(n, 0);
 }
@@ -188,10 +192,10 @@ int main(void)
         cmocka_unit_test(the_median_of_the_looks_counts),
         cmocka_unit_test(looks_from_before_the_calibration_do_not_count),
         cmocka_unit_test(looks_older_than_two_minutes_do_not_count),
-        cmocka_unit_test(only_the_latest_8_looks_count),
+        cmocka_unit_test(only_the_latest_5_looks_count),
         cmocka_unit_test(what_is_no_ratio_of_two_times_does_not_count),
         cmocka_unit_test(looks_that_are_noted_are_found_again),
-        cmocka_unit_test(a_run_counts_for_runs_of_its_kind_alone),
+        cmocka_unit_test(a_run_counts_for_others_of_its_kind_alone),
         cmocka_unit_test(of_ranks_that_take_turns_the_whole_step_counts),
     };
     return cmocka_run_group_tests(tests, make_cache, clear_cache);
