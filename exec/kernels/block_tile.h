@@ -10,7 +10,7 @@
 
 #include "exec/kernels/block.h"
 #include "exec/kernels/block_objects.h"
-#include "exec/kernels/block_vector.h"
+#include "exec/kernels/block_product.h"
 
 /* TILE_VECS vectors of queries are a tile, PANEL_VECS vectors of dims a panel of V: accumulators, operands
  * and one broadcast fill the registers, 6 x 4 of 32 with AVX-512, 6 x 2 and 4 x 3 of 16 without. */
@@ -24,8 +24,6 @@ enum { TILE_VECS = 2, PANEL_VECS = 2 };
 enum {
     WIDTH = TILE_VECS * LANES,
     N_TILES = 512 / WIDTH, /* that pass over a group of keys while it lies in the second-level cache */
-    MAX_ROWS = 8,
-    MAX_VECS = 4,
     MAX_PANELS = BLOCK_TILED_MAX_HEAD_DIM / LANES
 };
 
@@ -56,34 +54,6 @@ struct group {
     size_t n_readable, n_panels;
     struct panel panels[MAX_PANELS];
 };
-
-/* acc[row][vec] = sum over step < depth of a[row * a_row + step * a_step] * b[step * b_step + vec]. n_rows,
- * n_vecs and half (eight lanes instead of the only vector) are constants at every call: the loops over them
- * vanish and acc lives in registers. */
-INLINE void multiply(vec acc[MAX_ROWS][MAX_VECS], int n_rows, int n_vecs, const float *a, size_t a_row,
-                     size_t a_step, const float *b, size_t b_step, size_t depth)
-{
-#pragma GCC unroll 8
-    for (int row = 0; row < n_rows; row++)
-#pragma GCC unroll 4
-        for (int i = 0; i < n_vecs; i++)
-            acc[row][i] = vec_splat(0.0f);
-    for (size_t step = 0; step < depth; step++) {
-        vec column[MAX_VECS];
-#pragma GCC unroll 4
-        for (int i = 0; i < n_vecs; i++)
-            column[i] = vec_load_loose(b + i * LANES);
-#pragma GCC unroll 8
-        for (int row = 0; row < n_rows; row++) {
-            vec x = vec_splat(a[(size_t)row * a_row]);
-#pragma GCC unroll 4
-            for (int i = 0; i < n_vecs; i++)
-                acc[row][i] = vec_fma(x, column[i], acc[row][i]);
-        }
-        a += a_step;
-        b += b_step;
-    }
-}
 
 /* S^T of n_rows keys from `key` on and n_vecs vectors of queries from `first` on. */
 INLINE void score_rows(struct work *work, const float *q, const struct group *group, size_t key,

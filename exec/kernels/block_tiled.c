@@ -47,15 +47,6 @@ static struct work *lay_out(void *scratch, size_t head_dim)
     return work;
 }
 
-/* A bf16 number is the upper half of an fp32 number. */
-INLINE float widen(uint16_t bits)
-{
-    uint32_t wide = (uint32_t)bits << 16;
-    float x;
-    memcpy(&x, &wide, sizeof(x));
-    return x;
-}
-
 /* to[dim][row] = factor * from[row][dim] for the rows of one tile; lanes from n_rows on become 0. bf16 rows
  * and the last ones of a tile that is not full are first laid out in `rows`, [LANES][head_dim]. Rows are read
  * side by side, more of them than the processor foresees, so the next ones are fetched meanwhile. */

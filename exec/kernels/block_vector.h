@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -111,7 +112,14 @@ INLINE void vec_store_8(float *to, vec x)
 #endif
 }
 
-/* LANES bf16 numbers, each the upper half of an fp32 number. */
+/* A bf16 number, the upper half of an fp32 number, and LANES of them. */
+INLINE float widen(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &wide, sizeof(x));
+    return x;
+}
 typedef uint16_t vec_halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 INLINE vec vec_widen(const uint16_t *from)
 {

@@ -5,7 +5,7 @@
 #ifndef GRADIENT_TILE_H
 #define GRADIENT_TILE_H
 
-#include "exec/kernels/block_vector.h"
+#include "exec/kernels/block_product.h"
 #include "exec/kernels/gradient.h"
 
 /* TILE_ROWS x TILE_VECS accumulators, TILE_VECS operands and one broadcast fill the registers. */
@@ -51,39 +51,12 @@ struct work {
     float *k_columns, *v_columns; /* [SPAN / WIDTH][head_dim][WIDTH] */
 };
 
-/* acc[row][vec] = sum over step < depth of a[row * a_row + step * a_step] * b[step * b_step + vec]. n_vecs is
- * a constant at every call: the loops over it and over TILE_ROWS vanish and acc lives in registers. */
-INLINE void multiply(vec acc[TILE_ROWS][TILE_VECS], const float *a, size_t a_row, size_t a_step,
-                     const float *b, size_t b_step, size_t depth, int n_vecs)
-{
-#pragma GCC unroll 8
-    for (int row = 0; row < TILE_ROWS; row++)
-#pragma GCC unroll 4
-        for (int i = 0; i < n_vecs; i++)
-            acc[row][i] = vec_splat(0.0f);
-    for (size_t step = 0; step < depth; step++) {
-        vec column[TILE_VECS];
-#pragma GCC unroll 4
-        for (int i = 0; i < n_vecs; i++)
-            column[i] = vec_load(b + i * LANES);
-#pragma GCC unroll 8
-        for (int row = 0; row < TILE_ROWS; row++) {
-            vec x = vec_splat(a[(size_t)row * a_row]);
-#pragma GCC unroll 4
-            for (int i = 0; i < n_vecs; i++)
-                acc[row][i] = vec_fma(x, column[i], acc[row][i]);
-        }
-        a += a_step;
-        b += b_step;
-    }
-}
-
 /* to[row][key] = rows[row] . columns[.][key], for TILE_ROWS queries and n_vecs vectors of keys. */
 INLINE void score_tile(float *to, const float *rows, size_t stride, const float *columns, size_t head_dim,
                        int n_vecs)
 {
-    vec acc[TILE_ROWS][TILE_VECS];
-    multiply(acc, rows, stride, 1, columns, WIDTH, head_dim, n_vecs);
+    vec acc[MAX_ROWS][MAX_VECS];
+    multiply(acc, TILE_ROWS, n_vecs, rows, stride, 1, columns, WIDTH, head_dim);
 #pragma GCC unroll 8
     for (int row = 0; row < TILE_ROWS; row++)
 #pragma GCC unroll 4
@@ -181,8 +154,8 @@ struct gather {
 
 INLINE void gather_tile(const struct gather *gather, size_t a_row, size_t a_step, int n_vecs)
 {
-    vec acc[TILE_ROWS][TILE_VECS], factor = vec_splat(gather->factor);
-    multiply(acc, gather->a, a_row, a_step, gather->b, gather->b_step, gather->depth, n_vecs);
+    vec acc[MAX_ROWS][MAX_VECS], factor = vec_splat(gather->factor);
+    multiply(acc, TILE_ROWS, n_vecs, gather->a, a_row, a_step, gather->b, gather->b_step, gather->depth);
 #pragma GCC unroll 8
     for (size_t row = 0; row < TILE_ROWS; row++) {
         if (row >= gather->n_rows)

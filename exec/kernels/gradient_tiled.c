@@ -52,15 +52,6 @@ static struct work *lay_out(void *scratch, size_t head_dim)
     return work;
 }
 
-/* A bf16 number is the upper half of an fp32 number. */
-INLINE float widen(uint16_t bits)
-{
-    uint32_t wide = (uint32_t)bits << 16;
-    float x;
-    memcpy(&x, &wide, sizeof(x));
-    return x;
-}
-
 /* n numbers as fp32, with zeros behind them up to a whole vector. */
 INLINE void load_row(float *to, const void *from, size_t n, bool bf16)
 {
