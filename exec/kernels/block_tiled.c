@@ -154,20 +154,6 @@ INLINE void group_load(struct work *work, struct group *group, const struct bloc
     panels_load(work, group, v, n_keys, d);
 }
 
-/* Has the second-level cache fetch its share, one of n_shares, of the group that begins at key first, if any
- * of the `end` keys are left. */
-INLINE void group_fetch(const struct block_forward *block, size_t first, size_t end, size_t share,
-                        size_t n_shares, bool bf16)
-{
-    size_t row_bytes = block->head_dim * (bf16 ? sizeof(uint16_t) : sizeof(float));
-    size_t left = end > first ? end - first : 0, n_keys = left < BLOCK_KEY_GROUP ? left : BLOCK_KEY_GROUP;
-    size_t to = (first + n_keys * (share + 1) / n_shares) * row_bytes;
-    for (size_t at = (first + n_keys * share / n_shares) * row_bytes; at < to; at += 64) {
-        __builtin_prefetch((const char *)block->k + at, 0, 2);
-        __builtin_prefetch((const char *)block->v + at, 0, 2);
-    }
-}
-
 /* The tile against what it sees of the group that begins at key first and has n_keys. */
 static void tile_attend(struct work *work, size_t tile, const struct block_forward *block, size_t query,
                         size_t n_rows, const struct group *group, size_t first, size_t n_keys)
@@ -193,10 +179,8 @@ INLINE void forward(const struct block_forward *block, void *scratch, bool bf16)
             size_t n_keys = block->k_tokens - k < BLOCK_KEY_GROUP ? block->k_tokens - k : BLOCK_KEY_GROUP;
             struct group group;
             group_load(work, &group, block, k, n_keys, bf16);
-            for (size_t tile = 0; tile < n_tiles; tile++) {
-                group_fetch(block, k + n_keys, n_seen, tile, n_tiles, bf16);
+            for (size_t tile = 0; tile < n_tiles; tile++)
                 tile_attend(work, tile, block, q + tile * WIDTH, n_rows[tile], &group, k, n_keys);
-            }
         }
         for (size_t tile = 0; tile < n_tiles; tile++)
             tile_store(work, tile, block, q + tile * WIDTH, n_rows[tile]);
