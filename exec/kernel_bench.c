@@ -162,8 +162,8 @@ static void run_backward(const struct exec_kernel_bench *bench, size_t first, si
     }
 }
 
-/* Rows that have seen nothing yet, as in a run's first block: kernels may do less for rows whose maximum does not
- * rise, and on the same keys again it never would. Their old output counts for nothing. */
+/* Rows that have seen nothing yet, as in a run's first block: kernels may do less for rows whose maximum
+ * does not rise, and on the same keys again it never would. Their old output counts for nothing. */
 static void forget(const struct exec_kernel_bench *bench, size_t first, size_t n)
 {
     for (size_t i = first; i < first + n; i++) {

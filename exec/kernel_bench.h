@@ -8,8 +8,8 @@
 
 #include "exec/kernels/gradient.h"
 
-/* Heads whose blocks take turns, where there is room: what a rank usually has. Fewer might stay in the second-level
- * cache, where a run's do not. */
+/* Heads whose blocks take turns, where there is room: what a rank usually has. Fewer might stay in the
+ * second-level cache, where a run's do not. */
 enum { EXEC_BENCH_HEADS = 8 };
 
 struct exec_kernel_bench {

@@ -20,7 +20,8 @@ enum { N_BEFORE = 3 };
 #define LOOK_BEFORE_S  40e-3
 #define LOOK_BETWEEN_S 10e-3
 
-/* What a look reads drives a pass out of the caches, and short passes would pay for that: they are left alone. */
+/* What a look reads drives a pass out of the caches, and short passes would pay for that: they are left
+ * alone. */
 #define LOOK_EVERY_S 0.2
 
 /* What a rank knows about all repeats, for rank 0. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See drift.h. What was seen are lines of a text file in the cache, "SECONDS RATIO KIND SCENARIO", appended to by every
- * run, and begun anew when there are too many. */
+ * See drift.h. What was seen are lines of a text file in the cache, "SECONDS RATIO KIND SCENARIO",
+ * appended to by every run, and begun anew when there are too many. */
 #include "tools/drift.h"
 
 #include <inttypes.h>
