@@ -9,13 +9,6 @@
 
 #include "exec/helper.h"
 
-/* Ten looks at each transfer: a copy or a wire moves some 10 GB/s. Never more often than a look is worth,
- * never so seldom that a handshake waits long. */
-#define POLLS_PER_TRANSFER   10
-#define EXPECTED_BYTES_PER_S 10e9
-#define MIN_POLL_S           100e-6
-#define MAX_POLL_S           1e-3
-
 double exec_transport_look_interval_s(const struct exec_transport *t)
 {
     uint64_t largest = 0;
@@ -28,10 +21,7 @@ double exec_transport_look_interval_s(const struct exec_transport *t)
         if (flight->message.bytes > largest)
             largest = flight->message.bytes;
     }
-    if (!any)
-        return INFINITY;
-    double transfer_s = (double)largest / EXPECTED_BYTES_PER_S;
-    return fmin(fmax(transfer_s / POLLS_PER_TRANSFER, MIN_POLL_S), MAX_POLL_S);
+    return any ? model_look_interval_s(largest) : INFINITY;
 }
 
 /* Seconds between looks while computing; infinite if somebody else looks, or nobody. */
@@ -193,27 +183,17 @@ static enum ring_status compute_napping(struct exec_transport *t, struct watch *
     return status;
 }
 
-/* The fixed time of a job; 0: none. It is that of the attention, beside which adding gradients takes nothing.
- */
-static double fixed_s(const struct exec_compute *compute, enum ring_job job)
-{
-    if (job == RING_JOB_ADD)
-        return 0;
-    if (job == RING_JOB_FORWARD)
-        return compute->block_s;
-    return compute->backward_block_s > 0 ? compute->backward_block_s : 2.5 * compute->block_s;
-}
-
 static enum ring_status run_compute(struct exec_transport *t, struct exec_flight *flight)
 {
     const struct exec_compute *compute = &t->spec.compute;
     enum ring_status status = RING_OK;
+    double fixed_s = model_fixed_block_s(compute->block_s, compute->backward_block_s, flight->task.job);
     double begun_s = exec_transport_now(t);
     struct watch watch = {.begun_s = begun_s,
                           .polled_s = begun_s,
                           .interval_s = poll_interval_s(t),
                           .step = flight->task.step,
-                          .block_s = fixed_s(compute, flight->task.job) * hardship_factor(t, flight)};
+                          .block_s = fixed_s * hardship_factor(t, flight)};
 
     watch.helped =
         t->helper && (watch.block_s > 0 || compute->kernel) && !isinf(exec_transport_look_interval_s(t));

@@ -53,12 +53,18 @@ double model_adding_s(const struct model_ring *ring, uint32_t rank, double bytes
     return ring->compute.block_s > 0 ? 0 : model_device_add_s(device_of(ring, rank), dtype, bytes);
 }
 
-/* The time of a block that the caller has fixed. */
+double model_fixed_block_s(double block_s, double backward_block_s, enum ring_job job)
+{
+    if (job == RING_JOB_ADD)
+        return 0;
+    if (job == RING_JOB_FORWARD)
+        return block_s;
+    return backward_block_s > 0 ? backward_block_s : 2.5 * block_s;
+}
+
 static double fixed_s(const struct model_compute *compute, enum ring_job job)
 {
-    if (job == RING_JOB_FORWARD)
-        return compute->block_s;
-    return compute->backward_block_s > 0 ? compute->backward_block_s : 2.5 * compute->block_s;
+    return model_fixed_block_s(compute->block_s, compute->backward_block_s, job);
 }
 
 /* Each thread does its part of the kernel's work at a core's rate: the best that can be. */
@@ -69,33 +75,6 @@ static void share_among_threads(struct model_block_cost *cost, uint32_t threads)
     cost->kernel_s -= saved_s;
     cost->total_s -= saved_s;
     cost->rate_flop_per_s *= threads;
-}
-
-/* As exec/deferred.c has it: ten looks while the largest message moves at 10 GB/s, within bounds. */
-static double poll_interval_s(const struct ring_plan *plan)
-{
-    double bytes = (double)model_ring_class_bytes(plan);
-
-    if (plan->pass != RING_PASS_FORWARD)
-        bytes = fmax(bytes, (double)ring_plan_payload_bytes(plan, RING_GRADIENT, 0));
-    return fmin(fmax(bytes / 10e9 / 10, 100e-6), 1e-3);
-}
-
-void model_ring_plan_looks(struct model_ring *ring)
-{
-    const struct ring_plan *plan = ring->plan;
-
-    /* a thread that looks takes the computing core's time where it has no other */
-    bool here = ring->progress == MODEL_PROGRESS_POLL ||
-                (ring->progress == MODEL_PROGRESS_THREAD && !ring->spare_core);
-
-    ring->look_interval_s = here && plan->n_ranks > 1 ? poll_interval_s(plan) : INFINITY;
-    ring->looking_s = 2 * ring->look_interval_s;
-    for (uint32_t h = 0; h < ring->hop_first[plan->n_ranks]; h++) {
-        const struct model_hop *hop = &ring->hops[h];
-        double moving_s = hop->lazy ? 0 : (double)model_ring_class_bytes(plan) / hop->bytes_per_s;
-        ring->looking_s = fmax(ring->looking_s, moving_s + 2 * ring->look_interval_s);
-    }
 }
 
 /* Looking at messages while they are on their way, at most as long as the block takes. */

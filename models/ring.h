@@ -97,6 +97,14 @@ double model_ring_task_s(const struct model_ring *ring, const struct ring_task *
 enum ring_status model_ring_task(const struct model_ring *ring, const struct ring_task *task,
                                  struct model_block_cost *cost, struct ring_error *error);
 
+/* The time that is fixed for a block's job; none for adding, which a fixed time has in it. 0: none is fixed.
+ * backward_block_s as in struct model_compute. */
+double model_fixed_block_s(double block_s, double backward_block_s, enum ring_job job);
+
+/* How long a rank that computes leaves its messages alone between two looks, when the largest has so many
+ * bytes. One rule for both worlds: what exec/ does is what is priced here. */
+double model_look_interval_s(uint64_t bytes);
+
 /* The two tasks that run.h makes of a step, priced: while it waits for messages, and after; 0 where the step
  * has none. */
 double model_ring_step_s(const struct model_ring *ring, uint32_t rank, const struct ring_plan_step *step);
