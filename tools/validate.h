@@ -31,7 +31,7 @@ struct tool_accuracy {
     size_t worst_at;           /* index of that trial */
     double bias;               /* mean of the signed error */
     size_t n_pairs, n_right;   /* pairs whose measured times differ by more than 5 % of the shorter one, and
-                                  those   among them that the prediction ranks as the measurement does */
+                                  those among them that the prediction ranks as the measurement does */
     double part_bias[TOOL_N_PARTS];   /* mean of the part's difference as a share of the measured step */
     double part_median[TOOL_N_PARTS]; /* median of its absolute value */
 };
@@ -39,9 +39,12 @@ struct tool_accuracy {
 /* (predicted - measured) / measured, of the prediction as calibrated if calibrated. */
 double tool_trial_error(const struct tool_trial *trial, bool calibrated);
 
-/* RING_NO_MEMORY. No trials: all figures are zero. */
+/* RING_NO_MEMORY. No trials: all figures are zero. Both: as predicted, and as calibrated. */
 enum ring_status tool_accuracy_find(const struct tool_trial *trials, size_t n, bool calibrated,
                                     struct tool_accuracy *accuracy, struct ring_error *error);
+enum ring_status tool_accuracy_find_both(const struct tool_trial *trials, size_t n,
+                                         struct tool_accuracy *as_is, struct tool_accuracy *calibrated,
+                                         struct ring_error *error);
 
 /* Under which circumstances. */
 struct tool_circumstances {

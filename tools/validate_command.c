@@ -65,9 +65,7 @@ static enum ring_status show(const struct tool_validation *v, const struct tool_
                              struct ring_error *error)
 {
     struct tool_accuracy as_is, calibrated;
-    enum ring_status status = tool_accuracy_find(trials, n, false, &as_is, error);
-    if (status == RING_OK)
-        status = tool_accuracy_find(trials, n, true, &calibrated, error);
+    enum ring_status status = tool_accuracy_find_both(trials, n, &as_is, &calibrated, error);
     if (status != RING_OK)
         return status;
     printf("  %zu scenarios in %u round%s, %.0f s; load %s; protection: %s\n\n", n, v->circumstances.n_rounds,

@@ -83,3 +83,12 @@ enum ring_status tool_accuracy_find(const struct tool_trial *trials, size_t n, b
     free(room);
     return RING_OK;
 }
+
+enum ring_status tool_accuracy_find_both(const struct tool_trial *trials, size_t n,
+                                         struct tool_accuracy *as_is, struct tool_accuracy *calibrated,
+                                         struct ring_error *error)
+{
+    enum ring_status status = tool_accuracy_find(trials, n, false, as_is, error);
+
+    return status == RING_OK ? tool_accuracy_find(trials, n, true, calibrated, error) : status;
+}

@@ -56,9 +56,7 @@ enum ring_status tool_validate_write(const struct tool_trial *trials, size_t n,
                                      struct ring_error *error)
 {
     struct tool_accuracy as_is, calibrated;
-    enum ring_status status = tool_accuracy_find(trials, n, false, &as_is, error);
-    if (status == RING_OK)
-        status = tool_accuracy_find(trials, n, true, &calibrated, error);
+    enum ring_status status = tool_accuracy_find_both(trials, n, &as_is, &calibrated, error);
     if (status != RING_OK)
         return status;
     json_t *rows = json_array();
