@@ -57,10 +57,10 @@ enum ring_status exec_start_together(struct exec_session *session, double *start
         if (late == 0 || lead_s > longest_lead_s)
             break;
     }
+    /* Whoever has a core to itself keeps it awake: a woken one is slow at first. */
     double left_s;
     while (status == RING_OK && (left_s = *start_s - (exec_clock_s() - session->clock.offset_s)) > 0)
-        if (session->bound
-                .crowded) /* whoever has a core to itself keeps it awake: a woken one is slow at first */
+        if (session->bound.crowded)
             exec_nap(left_s - spin_s);
     return status;
 }
@@ -85,7 +85,7 @@ enum ring_status exec_dry_run(struct exec_session *session, struct ring_error *e
     exec_transport_set_compute(session->transport, &none);
     if (status == RING_OK)
         status = run(session, exec_transport_base(session->transport), error);
-    exec_transport_set_compute(session->transport, &session->computing);
+    exec_transport_set_compute(session->transport, &session->compute);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * How far this minute is from the one in which the machine was calibrated: a fixed block, timed on all ranks
- * at once before and after each repeat, against what the device file says of it. It tells a wrong model from
- * a slow minute. */
+ * at once before the first repeat and between the others, against what the device file says of it. It tells
+ * a wrong model from a slow minute. */
 #ifndef EXEC_PROBE_H
 #define EXEC_PROBE_H
 

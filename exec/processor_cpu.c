@@ -92,8 +92,8 @@ static enum ring_status open_data(struct exec_session *session, struct ring_erro
     if (status == RING_OK && threads > 1)
         status = attention_open_hands(session->attention, threads, error);
     if (status == RING_OK) {
-        session->compute = attention_compute(session->attention);
-        session->computing = (struct exec_compute){.kernel = &session->compute};
+        session->work = attention_compute(session->attention);
+        session->compute = (struct exec_compute){.kernel = &session->work};
     }
     return status;
 }

@@ -79,7 +79,7 @@ static enum ring_status open_transport(struct exec_session *session, const struc
     struct exec_transport_spec transport = {
         .comm = session->comm,
         .progress = session->scenario->progress,
-        .compute = session->computing,
+        .compute = session->compute,
         .mover = session->mover,
         .bound = session->bound,
         .clock_offset_s = session->clock.offset_s,
@@ -127,7 +127,7 @@ static enum ring_status open_own(struct exec_session *session, bool needs_data, 
         status = exec_hardship_open(&session->hardship, session->scenario, (uint32_t)session->rank, error);
     if (status == RING_OK)
         status = open_slots(session, error);
-    session->computing = (struct exec_compute){
+    session->compute = (struct exec_compute){
         .block_s = session->scenario->compute.block_s,
         .backward_block_s = session->scenario->compute.backward_block_s,
         .core_free = session->scenario->compute.core_free,

@@ -58,9 +58,9 @@ struct exec_session {
 
     const struct block_kernel *kernel; /* NULL where blocks are timed and no data is needed */
     struct attention *attention;
-    struct ring_compute compute;
-    void *q, *d_out;               /* d_out: of a backward pass; both of a CPU */
-    struct exec_compute computing; /* what a computation is */
+    struct ring_compute work;    /* of attention, on a CPU */
+    void *q, *d_out;             /* d_out: of a backward pass; both of a CPU */
+    struct exec_compute compute; /* what a computation is */
     const struct exec_worker *mover;
     struct ring_memory memory;
     uint64_t baseline_bytes; /* that the process had in memory before any of this */

@@ -146,7 +146,7 @@ static enum ring_status open_data(struct exec_session *session, struct ring_erro
         return status;
     struct exec_launch launch = exec_attention_launch(gpu->attention);
     exec_compute_lane_init(&gpu->compute, &gpu->lanes, &launch);
-    session->computing = (struct exec_compute){.worker = &gpu->compute.worker};
+    session->compute = (struct exec_compute){.worker = &gpu->compute.worker};
     return RING_OK;
 }
 
