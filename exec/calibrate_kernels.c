@@ -18,10 +18,11 @@ enum {
     FORWARD_REFERENCE = 1024, /* tokens, but no more than the largest side */
     BACKWARD_REFERENCE = 512,
 };
-#define MIN_SAMPLE_S 1.5e-3
-#define LARGE_SAMPLE_S                                                                                       \
-    20e-3 /* what takes longer has its noise averaged out, and is timed every other round */
+#define MIN_SAMPLE_S    1.5e-3
 #define MOOD_INTERVAL_S 100e-3
+
+/* What takes longer has its noise averaged out, and is timed every other round. */
+#define LARGE_SAMPLE_S 20e-3
 
 struct sample {
     double at_s, cpu_s; /* at: the middle, on the clock; cpu_s 0: none in that round */

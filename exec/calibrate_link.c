@@ -16,10 +16,11 @@ enum {
     MIN_TRIALS = 3,
     FIRST_BYTES = 1024,
     MAX_BYTES = 64 << 20,
-    MAX_HOPS = 128,
-    SMALL_BYTES = 32 << 20,
-    LARGE_BYTES = 256 << 10,
-    HURRY_S = 5 /* with less time to spend the largest messages are left out */
+    LEAST_MAX_BYTES = 4 << 20, /* however little memory there is */
+    TRIAL_BYTES = 32 << 20,    /* of all hops of a trial, but at least one ... */
+    TRIAL_HOPS = 128,          /* ... and at most so many */
+    COPIED_BYTES = 256 << 10,  /* from here on a hop is its copy */
+    HURRY_S = 5                /* with less time to spend the largest messages are left out */
 };
 
 #define FASTEST_COPY_BYTES_PER_S 50e9
@@ -41,8 +42,8 @@ struct wire {
 /* Enough hops to time, not so many that large ones take long. */
 static int hops_of(uint64_t bytes)
 {
-    uint64_t n = (UINT64_C(32) << 20) / bytes;
-    return n > MAX_HOPS ? MAX_HOPS : n < 1 ? 1 : (int)n;
+    uint64_t n = TRIAL_BYTES / bytes;
+    return n > TRIAL_HOPS ? TRIAL_HOPS : n < 1 ? 1 : (int)n;
 }
 
 /* The largest message that all ranks can have four times over in a quarter of the memory. */
@@ -51,7 +52,7 @@ static uint64_t largest_message(const struct exec_calibration *c)
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     uint64_t bytes = c->spec->seconds < HURRY_S ? MAX_BYTES / 16 : MAX_BYTES;
 
-    while (bytes > SMALL_BYTES / 8 && 4.0 * (double)bytes * c->n_ranks > memory / 4)
+    while (bytes > LEAST_MAX_BYTES && 4.0 * (double)bytes * c->n_ranks > memory / 4)
         bytes /= 4;
     return bytes;
 }
@@ -110,7 +111,7 @@ static enum ring_status run_trial(const struct exec_calibration *c, struct wire 
 static double hop_time(struct trials *trials, size_t n, uint64_t bytes, double handshake_s, double *spread)
 {
     double copy_s = exec_median(trials->copy_s, n), wall_s = exec_median(trials->wall_s, n);
-    bool copied = bytes >= LARGE_BYTES && copy_s > (double)bytes / FASTEST_COPY_BYTES_PER_S;
+    bool copied = bytes >= COPIED_BYTES && copy_s > (double)bytes / FASTEST_COPY_BYTES_PER_S;
 
     *spread = exec_spread(copied ? trials->copy_s : trials->wall_s, n);
     return copied ? fmin(copy_s + handshake_s, wall_s) : wall_s;

@@ -24,7 +24,7 @@ struct exec_processor {
                              struct ring_error *error);
     void (*give)(struct exec_session *session, void *memory);
 
-    /* The rank's own tensors, and the kernel that will work on them: sets session->kernel and computing. */
+    /* The rank's own tensors, and the kernel that will work on them: sets session->kernel and compute. */
     enum ring_status (*open_data)(struct exec_session *session, struct ring_error *error);
     /* How blocks move, once there is memory for them: sets session->mover. Collective. */
     enum ring_status (*open_mover)(struct exec_session *session, struct ring_error *error);

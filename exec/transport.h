@@ -3,9 +3,10 @@
  * The real world behind the engine's five calls: MPI between processes, the host's clock, and a CPU that
  * computes.
  *
- * A CPU rank has one thread, so post_compute only records the task; the next wait - for whatever - does the
- * pending work first, piece by piece. What becomes of messages meanwhile is the progress setting, and makes
- * all the difference: MPI moves a large message only while somebody calls it.
+ * On a CPU the thread that calls MPI computes too, so post_compute only records the task; the next wait - for
+ * whatever - does the pending work first, piece by piece, alone or with the rank's other threads (crew.h).
+ * What becomes of messages meanwhile is the progress setting, and makes all the difference: MPI moves a large
+ * message only while somebody calls it.
  *
  *   poll    between pieces the messages in flight are tested, often enough for ten looks at each
  *   none    nothing is tested before the work is done, so nothing large moves

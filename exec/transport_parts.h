@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between transport.c, which moves messages, and deferred.c, which computes and calls back to have them
- * looked after. Everyone else includes transport.h. */
+ * Between transport.c, which takes the engine's calls, messages.c, which moves messages, and deferred.c,
+ * which computes and has them looked after meanwhile, by itself or by helper.c. Everyone else includes
+ * transport.h, but for calibrate_costs.c, which times a look. */
 #ifndef EXEC_TRANSPORT_PARTS_H
 #define EXEC_TRANSPORT_PARTS_H
 
@@ -35,6 +36,10 @@ static inline double exec_transport_now(const struct exec_transport *t)
 {
     return exec_clock_s() - t->spec.clock_offset_s;
 }
+
+/* Starts a message that nothing holds back. The very post of a receive copies, where the sender was here
+ * first, so the call is remembered. */
+enum ring_status exec_transport_start_message(struct exec_transport *t, struct exec_flight *flight);
 
 /* Looks at every message in flight once, and at what a device computes, and notes which are done. */
 enum ring_status exec_transport_look(struct exec_transport *t);
