@@ -26,33 +26,12 @@ enum {
     PATH_BYTES = 4096,
 };
 
-#define SECONDS "30" /* for all of it */
-
+/* Of a calibration, for all of it. */
+#define SECONDS      "30"
 #define CUDA_SECONDS "40"
 
 static const char file_name[] = "this-machine.yaml", core_file_name[] = "this-machine-core.yaml",
                   cuda_file_name[] = "this-machine-cuda.yaml";
-
-/* The processor's name for itself, of characters that any file can hold. */
-static void processor_name(char *out, size_t size)
-{
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[256];
-    snprintf(out, size, "unknown processor");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || colon == NULL)
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        snprintf(out, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
-        break;
-    }
-    if (file != NULL)
-        fclose(file);
-    for (char *at = out; *at != '\0'; at++)
-        if (*at == '"' || *at == '\\' || *at == ':' || *at == '#' || (unsigned char)*at < 0x20)
-            *at = ' ';
-}
 
 /* One line that is the same exactly as long as the figures can be trusted, but for their age. */
 static void make_stamp(char *out, size_t size)
@@ -60,7 +39,7 @@ static void make_stamp(char *out, size_t size)
     char name[200];
     const struct block_kernel *kernel = block_kernel_find(NULL, RING_FP32, 64),
                               *short_kernel = block_kernel_find(NULL, RING_BF16, 64);
-    processor_name(name, sizeof name);
+    tool_ranks_processor_name(name, sizeof name);
     snprintf(out, size, "calibration %d, %s, %u processors, %s, bf16 %s", FORMAT, name,
              tool_ranks_processors(), kernel == NULL ? "no kernel" : kernel->name,
              short_kernel == NULL ? "no kernel" : short_kernel->name);

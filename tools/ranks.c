@@ -179,6 +179,26 @@ uint32_t tool_ranks_processors(void)
     return n > 0 ? (uint32_t)n : 1;
 }
 
+void tool_ranks_processor_name(char *out, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    snprintf(out, size, "unknown processor");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(out, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
+        break;
+    }
+    if (file != NULL)
+        fclose(file);
+    for (char *at = out; *at != '\0'; at++)
+        if (*at == '"' || *at == '\\' || *at == ':' || *at == '#' || (unsigned char)*at < 0x20)
+            *at = ' ';
+}
+
 double tool_ranks_timeout(const struct tool_setup *setup)
 {
     const struct config_measure *measure = &setup->scenario->measure;

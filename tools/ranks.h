@@ -32,8 +32,10 @@ enum ring_status tool_ranks_fit(const struct tool_setup *setup, const struct too
 /* Whether the user asks for devices, if there are some. */
 bool tool_ranks_device(const struct tool_options *options);
 
-/* Processors that this process may use. */
+/* Processors that this process may use, and what they call themselves, of characters that any file can hold.
+ */
 uint32_t tool_ranks_processors(void);
+void tool_ranks_processor_name(char *out, size_t size);
 
 /* Seconds after which a run of a scenario is given up: every wait in it is bounded by measure.timeout
  * already. */

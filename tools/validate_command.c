@@ -113,22 +113,6 @@ static enum ring_status leave(struct tool_validation *v, const struct tool_trial
 
 /* --- circumstances ------------------------------------------------------------------------------------- */
 
-static void note_processor(struct tool_circumstances *c)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    snprintf(c->processor, sizeof c->processor, "unknown processor");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':') != NULL) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(c->processor, sizeof c->processor, "%.127s", strchr(line, ':') + 2);
-            break;
-        }
-    if (file != NULL)
-        fclose(file);
-    c->n_processors = tool_ranks_processors();
-}
-
 static double load_now(void)
 {
     double load;
@@ -153,7 +137,8 @@ static enum ring_status run(struct tool_validation *v, struct ring_error *error)
     time_t now = time(NULL);
     struct tm parts;
     enum ring_status status = RING_OK;
-    note_processor(c);
+    tool_ranks_processor_name(c->processor, sizeof c->processor);
+    c->n_processors = tool_ranks_processors();
     strftime(c->date, sizeof c->date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &parts));
     c->n_rounds = v->options->n_rounds > 0 ? v->options->n_rounds : DEFAULT_ROUNDS;
     if (v->options->protect)
