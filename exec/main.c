@@ -2,9 +2,8 @@
  *
  * `ringlab-rank`: one rank of a real run. `ringlab` starts it through mpirun; anyone may start it with an
  * mpirun or srun of their own, on as many machines as they like, or without either as a single rank.
- * Arguments, signals and the way out are here; what a rank does is in session.c, measure.c, verify.c and
- * calibrate.c. */
-#include <argp.h>
+ * Signals and the way out are here, arguments in options.c; what a rank does is in session.c, measure.c,
+ * verify.c and calibrate.c. */
 #include <inttypes.h>
 #include <mpi.h>
 #include <signal.h>
@@ -16,130 +15,13 @@
 #include "exec/cuda/calibrate.h"
 #include "exec/cuda/device.h"
 #include "exec/measure.h"
+#include "exec/options.h"
 #include "exec/verify.h"
 
-enum { EXIT_BAD_INPUT = 1, EXIT_USAGE = 2, EXIT_WORLD = 3 };
-enum { MAX_SETS = 128 };
+enum { EXIT_BAD_INPUT = 1, EXIT_WORLD = 3 }; /* and EXEC_EXIT_USAGE */
 
 /* How long the parts outside our own waits (MPI's start and end) may take before the process ends itself. */
 enum { MPI_EDGE_TIMEOUT_S = 60 };
-
-struct options {
-    const char *command, *scenario;
-    const char *sets[MAX_SETS];
-    size_t n_sets;
-    const char *out, *dump, *stamp;
-    uint64_t max_rows;
-    uint32_t repeats;
-    double seconds;
-    bool progress;
-    enum exec_device device;
-    enum exec_move move;
-};
-
-enum {
-    KEY_SET = 256,
-    KEY_DUMP,
-    KEY_MAX_ROWS,
-    KEY_PROGRESS,
-    KEY_STAMP,
-    KEY_SECONDS,
-    KEY_DEVICE,
-    KEY_MOVE,
-    KEY_REPEAT,
-};
-
-static const struct argp_option argp_options[] = {
-    {"set", KEY_SET, "KEY=VALUE", 0, "Override a key of the scenario", 0},
-    {"out", 'o', "FILE", 0, "Write the result there, whole or not at all (default: standard output)", 0},
-    {"dump", KEY_DUMP, "DIR", 0, "verify: write the tensors as .npy files", 0},
-    {"max-rows", KEY_MAX_ROWS, "N", 0, "verify: rows to compare of each head on each rank (0: all)", 0},
-    {"repeat", KEY_REPEAT, "N", 0, "verify: run N times, and fail unless all give the same bits", 0},
-    {"device", KEY_DEVICE, "WORD", 0,
-     "Compute on cpu (the default), cuda or auto; calibrate: what to measure", 0},
-    {"move", KEY_MOVE, "WORD", 0,
-     "How blocks move between devices: auto (the default), aware, peer or staged", 0},
-    {"seconds", KEY_SECONDS, "T", 0, "calibrate: time to spend (default: 15)", 0},
-    {"stamp", KEY_STAMP, "TEXT", 0, "calibrate: a line to leave in the files, to recognise them by", 0},
-    {"progress", KEY_PROGRESS, NULL, 0, "Write progress lines even if nobody seems to watch", 0},
-    {0},
-};
-
-/* Which of some names a word is. */
-static unsigned choose(const char *option, const char *word, const char *const *names, unsigned n,
-                       struct argp_state *state)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (strcmp(word, names[i]) == 0)
-            return i;
-    argp_error(state, "--%s '%s' is none of the words it takes (see --help)", option, word);
-    return 0;
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct options *options = state->input;
-    char *end = NULL;
-
-    switch (key) {
-    case KEY_SET:
-        if (options->n_sets == MAX_SETS)
-            argp_error(state, "more than %d --set", MAX_SETS);
-        options->sets[options->n_sets++] = argument;
-        return 0;
-    case 'o':
-        options->out = argument;
-        return 0;
-    case KEY_DUMP:
-        options->dump = argument;
-        return 0;
-    case KEY_MAX_ROWS:
-        options->max_rows = strtoull(argument, &end, 10);
-        if (*end || end == argument || *argument == '-')
-            argp_error(state, "--max-rows '%s' is not a whole number", argument);
-        return 0;
-    case KEY_REPEAT:
-        options->repeats = (uint32_t)strtoul(argument, &end, 10);
-        if (*end || end == argument || *argument == '-')
-            argp_error(state, "--repeat '%s' is not a whole number", argument);
-        return 0;
-    case KEY_SECONDS:
-        options->seconds = strtod(argument, &end);
-        if (*end || end == argument || !(options->seconds > 0))
-            argp_error(state, "--seconds '%s' is not a time in seconds", argument);
-        return 0;
-    case KEY_DEVICE:
-        options->device = choose("device", argument, exec_device_names, EXEC_N_DEVICES, state);
-        return 0;
-    case KEY_MOVE:
-        options->move = choose("move", argument, exec_move_names, EXEC_N_MOVES, state);
-        return 0;
-    case KEY_STAMP:
-        options->stamp = argument;
-        return 0;
-    case KEY_PROGRESS:
-        options->progress = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (state->arg_num == 0)
-            options->command = argument;
-        else if (state->arg_num == 1)
-            options->scenario = argument;
-        else
-            argp_error(state, "one scenario, please: '%s' is one too many", argument);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static const struct argp argp = {argp_options,
-                                 parse,
-                                 "measure SCENARIO\nverify SCENARIO\ncalibrate\ndevices",
-                                 "One rank of a real ring-attention run: start it with mpirun or srun.",
-                                 NULL,
-                                 NULL,
-                                 NULL};
 
 /* The launchers tell each process its number before MPI does: on a usage error one of them speaks. */
 static bool is_first_rank(void)
@@ -157,7 +39,7 @@ static int usage(const char *text)
 {
     if (is_first_rank())
         fprintf(stderr, "ringlab-rank: %s (see ringlab-rank --help)\n", text);
-    return EXIT_USAGE;
+    return EXEC_EXIT_USAGE;
 }
 
 static volatile sig_atomic_t stop;
@@ -194,7 +76,7 @@ static struct exec_fault read_fault(int rank)
     return (struct exec_fault){0, 0};
 }
 
-static enum ring_status run_scenario(const struct options *options, bool *failed_alone, bool *no_device,
+static enum ring_status run_scenario(const struct exec_options *options, bool *failed_alone, bool *no_device,
                                      struct ring_error *error)
 {
     struct exec_session session;
@@ -232,7 +114,7 @@ static enum ring_status run_scenario(const struct options *options, bool *failed
 }
 
 /* Of the CPU, or of devices where they are asked for; with auto where there are some. */
-static enum ring_status run_calibrate(const struct options *options, bool *no_device,
+static enum ring_status run_calibrate(const struct exec_options *options, bool *no_device,
                                       struct ring_error *error)
 {
     struct exec_calibrate_spec spec = {
@@ -311,15 +193,14 @@ const char *__asan_default_options(void)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seconds = 15, .max_rows = 0};
+    struct exec_options options = {.seconds = 15, .max_rows = 0};
     struct ring_error error = {""};
     bool failed_alone = false, no_device = false;
     struct sigaction noted = {.sa_handler = note_stop,
                               .sa_flags = (int)SA_RESETHAND}; /* a second one ends at once */
 
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, is_first_rank() ? 0 : ARGP_SILENT & ~ARGP_NO_EXIT, NULL, &options) != 0)
-        return EXIT_USAGE;
+    if (!exec_options_parse(&options, argc, argv, !is_first_rank()))
+        return EXEC_EXIT_USAGE;
     if (!options.command)
         return usage("what to do? measure, verify or calibrate");
     if (strcmp(options.command, "devices") == 0)
