@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A topology as boxes and lines: what is drawn (topology_items.c), where (topology_layout.c for clusters of
- * switches, topology_grid.c for tori), and how (topology_svg.c). Large clusters are drawn with one box a
- * node, and with the first boxes of a long row. */
+ * A topology as boxes and lines: what is drawn (topology_items.c), where (topology_layout.c, drawn by
+ * topology_draw.c, for clusters of switches; topology_grid.c for tori), and how (topology_svg.c). Large
+ * clusters are drawn with one box a node, and with the first boxes of a long row. */
 #ifndef TOOL_TOPOLOGY_PICTURE_H
 #define TOOL_TOPOLOGY_PICTURE_H
 
@@ -54,8 +54,13 @@ enum ring_status tool_picture_init(struct tool_picture *picture, const struct mo
                                    struct ring_error *error);
 void tool_picture_fini(struct tool_picture *picture);
 
-/* Puts every item in its place, and the frame round a node. */
+/* Puts every item in its place, with room for frames round nodes. */
+enum { TOOL_PICTURE_FRAME = 14 }; /* its distance */
 void tool_picture_place(struct tool_picture *picture);
+
+/* How high a bow between two boxes of one row rises, and the room above a row for all of them. */
+double tool_picture_bow(const struct tool_item *a, const struct tool_item *b);
+double tool_picture_bow_room(const struct tool_picture *picture, uint32_t row);
 
 /* Both write a whole SVG document. RING_NO_MEMORY, RING_IO. */
 enum ring_status tool_draw_topology(const struct model_topology *topology, FILE *file,
