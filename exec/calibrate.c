@@ -87,11 +87,7 @@ enum ring_status exec_calibrate(const struct exec_calibrate_spec *spec, struct r
     MPI_Comm_rank(spec->comm, &c->rank);
     MPI_Comm_size(spec->comm, &c->n_ranks);
     c->bound = (struct exec_bound){TIMEOUT_S, spec->stop, true, c->rank};
-    enum ring_status status = exec_clock_agree(c->comm, &c->bound, &c->clock, error);
-    c->bound.crowded = c->clock.ranks_here > c->clock.cores_here;
-    if (status == RING_OK && c->clock.n_hosts > 1)
-        status = ring_fail(error, RING_BAD_INPUT, "calibrate measures one machine, and was started on %d",
-                           c->clock.n_hosts);
+    enum ring_status status = exec_calibrate_meet(c->comm, &c->bound, &c->clock, error);
     if (status == RING_OK)
         status = exec_calibrate_place(spec, &c->bound, "this-machine.yaml", path, sizeof path, error);
     if (status == RING_OK)

@@ -25,6 +25,18 @@ static enum ring_status find_place(const struct exec_calibrate_spec *spec, const
     return status;
 }
 
+enum ring_status exec_calibrate_meet(MPI_Comm comm, struct exec_bound *bound, struct exec_clock *clock,
+                                     struct ring_error *error)
+{
+    enum ring_status status = exec_clock_agree(comm, bound, clock, error);
+
+    bound->crowded = clock->ranks_here > clock->cores_here;
+    return status == RING_OK && clock->n_hosts > 1
+               ? ring_fail(error, RING_BAD_INPUT, "calibrate measures one machine, and was started on %d",
+                           clock->n_hosts)
+               : status;
+}
+
 enum ring_status exec_calibrate_place(const struct exec_calibrate_spec *spec, const struct exec_bound *bound,
                                       const char *file, char *path, size_t size, struct ring_error *error)
 {
@@ -49,8 +61,8 @@ enum ring_status exec_calibrate_write(const struct exec_calibrate_writer *writer
     if (status == RING_OK)
         status = exec_output_open(&topology, path, error);
     if (status == RING_OK) {
-        writer->device(writer->context, device.file);
-        writer->topology(writer->context, slash ? slash + 1 : device_path, topology.file);
+        writer->device(writer->context, writer->source, device.file);
+        writer->topology(writer->context, writer->source, slash ? slash + 1 : device_path, topology.file);
         status = exec_output_commit(&device, error);
     }
     if (status == RING_OK)

@@ -121,8 +121,9 @@ static void write_grades(const struct model_grade *grades, FILE *file)
                     100 * grades[i].worst, 100 * grades[i].bias);
 }
 
-static void write_device(const struct exec_calibration *c, const char *source, FILE *file)
+static void write_device(const void *context, const char *source, FILE *file)
 {
+    const struct exec_calibration *c = context;
     static struct exec_calibrated calibrated; /* large */
     const struct model_device *device = &calibrated.device;
     double memory_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -162,9 +163,10 @@ static void write_classes(const struct exec_calibration *c, FILE *file)
     }
 }
 
-static void write_topology(const struct exec_calibration *c, const char *source, const char *device,
-                           FILE *file)
+static void write_topology(const void *context, const char *source, const char *device, FILE *file)
 {
+    const struct exec_calibration *c = context;
+
     write_head(c, "This machine", file);
     fprintf(file, "topology:\n  name: this-machine\n  source: \"%s\"\n  links:\n    shared-memory:\n",
             source);
@@ -184,30 +186,11 @@ static void write_topology(const struct exec_calibration *c, const char *source,
     fputs("      inside: shared-memory\n  share_devices: true\n", file);
 }
 
-/* What the two files are made of. */
-struct contents {
-    const struct exec_calibration *calibration;
-    char source[512];
-};
-
-static void write_device_file(const void *context, FILE *file)
-{
-    const struct contents *contents = context;
-    write_device(contents->calibration, contents->source, file);
-}
-
-static void write_topology_file(const void *context, const char *device_file, FILE *file)
-{
-    const struct contents *contents = context;
-    write_topology(contents->calibration, contents->source, device_file, file);
-}
-
 enum ring_status exec_calibration_write(const struct exec_calibration *c, const char *path,
                                         struct ring_error *error)
 {
-    struct contents contents = {.calibration = c};
-    struct exec_calibrate_writer writer = {write_device_file, write_topology_file, &contents};
+    struct exec_calibrate_writer writer = {.device = write_device, .topology = write_topology, .context = c};
 
-    describe(c, contents.source, sizeof contents.source);
+    describe(c, writer.source, sizeof writer.source);
     return exec_calibrate_write(&writer, path, "-core", error);
 }

@@ -96,12 +96,8 @@ static enum ring_status measure(struct exec_gpu_calibration *c, struct ring_erro
 static enum ring_status run(struct exec_gpu_calibration *c, bool *no_device, struct ring_error *error)
 {
     char path[PATH_MAX];
-    enum ring_status status = exec_clock_agree(c->comm, &c->bound, &c->clock, error);
+    enum ring_status status = exec_calibrate_meet(c->comm, &c->bound, &c->clock, error);
 
-    c->bound.crowded = c->clock.ranks_here > c->clock.cores_here;
-    if (status == RING_OK && c->clock.n_hosts > 1)
-        status = ring_fail(error, RING_BAD_INPUT, "calibrate measures one machine, and was started on %d",
-                           c->clock.n_hosts);
     if (status == RING_OK)
         status = open_device(c, no_device, error);
     if (status == RING_OK)

@@ -114,8 +114,9 @@ static void write_notes(const struct exec_gpu_calibration *c, FILE *file)
     }
 }
 
-static void write_device(const struct exec_gpu_calibration *c, const char *source, FILE *file)
+static void write_device(const void *context, const char *source, FILE *file)
 {
+    const struct exec_gpu_calibration *c = context;
     write_head(c, "A CUDA device of this machine, as one rank has it", file);
     fprintf(file, "device:\n  name: this-machine-cuda-device\n  source: \"%s\"\n", source);
     fprintf(file, "  memory: %.0f B\n", (double)c->facts.memory_bytes / ranks_a_device(c));
@@ -147,9 +148,10 @@ static void write_classes(const struct exec_gpu_calibration *c, FILE *file)
     }
 }
 
-static void write_topology(const struct exec_gpu_calibration *c, const char *source, const char *device,
-                           FILE *file)
+static void write_topology(const void *context, const char *source, const char *device, FILE *file)
 {
+    const struct exec_gpu_calibration *c = context;
+
     write_head(c, "The CUDA devices of this machine", file);
     fprintf(file, "topology:\n  name: this-machine-cuda\n  source: \"%s\"\n  links:\n    between-ranks:\n",
             source);
@@ -170,30 +172,11 @@ static void write_topology(const struct exec_gpu_calibration *c, const char *sou
     fputs("      inside: between-ranks\n  share_devices: true\n", file);
 }
 
-/* What the two files are made of. */
-struct contents {
-    const struct exec_gpu_calibration *calibration;
-    char source[512];
-};
-
-static void write_device_file(const void *context, FILE *file)
-{
-    const struct contents *contents = context;
-    write_device(contents->calibration, contents->source, file);
-}
-
-static void write_topology_file(const void *context, const char *device_file, FILE *file)
-{
-    const struct contents *contents = context;
-    write_topology(contents->calibration, contents->source, device_file, file);
-}
-
 enum ring_status exec_gpu_calibration_write(const struct exec_gpu_calibration *c, const char *path,
                                             struct ring_error *error)
 {
-    struct contents contents = {.calibration = c};
-    struct exec_calibrate_writer writer = {write_device_file, write_topology_file, &contents};
+    struct exec_calibrate_writer writer = {.device = write_device, .topology = write_topology, .context = c};
 
-    describe(c, contents.source, sizeof contents.source);
+    describe(c, writer.source, sizeof writer.source);
     return exec_calibrate_write(&writer, path, "-device", error);
 }

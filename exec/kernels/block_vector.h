@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What block_tiled.c and gradient_tiled.c need of one vector of floats, for the instruction set that their
- * objects are compiled for. Not a library: private to those files. Additions, products and comparisons are
- * GCC's own vector operators; here is only what those cannot say well: a fused multiply-add that does not
- * depend on the compiler's contraction (so that the bits are the source's, whatever the flags), a maximum in
- * one instruction, and the exponential. */
+ * What the tiled kernels, and those on matrix units, need of one vector of floats, for the instruction set
+ * that their objects are compiled for. Not a library: private to those files. Additions, products and
+ * comparisons are GCC's own vector operators; here is only what those cannot say well: a fused multiply-add
+ * that does not depend on the compiler's contraction (so that the bits are the source's, whatever the flags),
+ * a maximum in one instruction, and the exponential. */
 #ifndef BLOCK_VECTOR_H
 #define BLOCK_VECTOR_H
 
@@ -17,12 +17,10 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* LANES floats a vector. ROWS x VECS vectors of accumulators are what the register file holds beside the
- * operands: 24 of 32 registers with AVX-512, 12 or 8 of 16 without. ROWS divides 8, and so every head_dim we
- * serve. */
+/* LANES floats a vector. */
 #if defined(__AVX512F__)
 
-enum { LANES = 16, ROWS = 8, VECS = 3 };
+enum { LANES = 16 };
 typedef __m512 vec;
 
 INLINE vec vec_splat(float x)
@@ -40,7 +38,7 @@ INLINE vec vec_max(vec a, vec b) /* b where either is NaN */
 
 #elif defined(__AVX2__) && defined(__FMA__)
 
-enum { LANES = 8, ROWS = 4, VECS = 3 };
+enum { LANES = 8 };
 typedef __m256 vec;
 
 INLINE vec vec_splat(float x)
@@ -58,7 +56,7 @@ INLINE vec vec_max(vec a, vec b)
 
 #else /* anything: four lanes, a rounded product before the sum */
 
-enum { LANES = 4, ROWS = 4, VECS = 2 };
+enum { LANES = 4 };
 typedef float vec __attribute__((vector_size(16), may_alias));
 typedef uint32_t vec_mask __attribute__((vector_size(16), may_alias));
 
