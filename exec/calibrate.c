@@ -5,11 +5,11 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "exec/calibrate_files.h"
 #include "exec/calibration.h"
+#include "exec/progress.h"
 
 #define TIMEOUT_S 60.0
 
@@ -46,13 +46,8 @@ void exec_calibrate_progress(const struct exec_calibration *c, const char *forma
 {
     va_list arguments;
 
-    if (!c->spec->progress || c->rank != 0)
-        return;
     va_start(arguments, format);
-    fputs("ringlab-progress: calibrating: ", c->spec->progress);
-    vfprintf(c->spec->progress, format, arguments);
-    fputc('\n', c->spec->progress);
-    fflush(c->spec->progress);
+    exec_progress_line(c->rank == 0 ? c->spec->progress : NULL, "calibrating: ", format, arguments);
     va_end(arguments);
 }
 

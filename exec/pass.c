@@ -4,18 +4,15 @@
 #include "exec/processor.h"
 
 #include <math.h>
-#include <stdarg.h>
+
+#include "exec/progress.h"
 
 void exec_progress(const struct exec_session *session, const char *format, ...)
 {
-    if (!session->progress || session->rank != 0)
-        return;
     va_list arguments;
+
     va_start(arguments, format);
-    fputs("ringlab-progress: ", session->progress);
-    vfprintf(session->progress, format, arguments);
-    fputc('\n', session->progress);
-    fflush(session->progress);
+    exec_progress_line(session->rank == 0 ? session->progress : NULL, "", format, arguments);
     va_end(arguments);
 }
 

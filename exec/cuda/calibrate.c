@@ -4,11 +4,11 @@
 #include "exec/cuda/calibrate.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "exec/calibrate_files.h"
 #include "exec/cuda/calibration.h"
+#include "exec/progress.h"
 
 #define TIMEOUT_S 60.0
 
@@ -19,13 +19,9 @@ void exec_gpu_progress(const struct exec_gpu_calibration *c, const char *format,
 {
     va_list arguments;
 
-    if (!c->spec->common.progress || c->rank != 0)
-        return;
     va_start(arguments, format);
-    fputs("ringlab-progress: calibrating the device: ", c->spec->common.progress);
-    vfprintf(c->spec->common.progress, format, arguments);
-    fputc('\n', c->spec->common.progress);
-    fflush(c->spec->common.progress);
+    exec_progress_line(c->rank == 0 ? c->spec->common.progress : NULL, "calibrating the device: ", format,
+                       arguments);
     va_end(arguments);
 }
 
