@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Operations between their post and their wait, as the MPI transport keeps them: messages that MPI moves and
- * computations that nobody has done yet. Inside exec/ only; transport.c is the one user. */
+ * computations that nobody has done yet. Inside exec/ only. */
 #ifndef EXEC_FLIGHT_H
 #define EXEC_FLIGHT_H
 

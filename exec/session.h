@@ -78,8 +78,7 @@ enum ring_status exec_session_open(struct exec_session *session, const struct ex
                                    struct ring_error *error);
 void exec_session_close(struct exec_session *session);
 
-/* "hop 3 of 7" and the like for whoever watches; with a mark in front that the launcher knows. Rank 0 only.
- */
+/* "repeat 3 of 7" and the like for whoever watches (progress.h). Rank 0 only. */
 void exec_progress(const struct exec_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -34,9 +34,9 @@ struct tool_launch_outcome {
     char last_words[1024]; /* the line of stderr that tells most; "" if there was none */
 };
 
-/* The marks at the start of the lines that ranks write to stderr; both belong to exec/main.c as well. A
- * progress line is passed on without its mark; of the others the first one with the error mark is the last
- * word. */
+/* The marks at the start of the lines that ranks write to stderr, as exec/progress.c and exec/main.c have
+ * them. A progress line is passed on without its mark; of the others the first one with the error mark is the
+ * last word. */
 #define TOOL_LAUNCH_PROGRESS_MARK "ringlab-progress: "
 #define TOOL_LAUNCH_ERROR_MARK    "ringlab-rank: "
 
@@ -45,6 +45,9 @@ struct tool_launch_outcome {
  * to install; RING_WORLD for every other end. Whatever the outcome, no process of it is left. */
 enum ring_status tool_launch(const struct tool_launch_spec *spec, struct tool_launch_outcome *outcome,
                              struct ring_error *error);
+
+/* Whether that is an error of a launch that a signal to us ended: then nothing else should begin. */
+bool tool_launch_interrupted(const struct ring_error *error);
 
 /* Renders the command that tool_launch would run, quoted for a shell, into out. The same failures. */
 enum ring_status tool_launch_command(const struct tool_launch_spec *spec, char *out, size_t size,
