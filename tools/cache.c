@@ -13,6 +13,7 @@
 #include "exec/kernels/block.h"
 #include "tools/devices.h"
 #include "tools/file.h"
+#include "tools/launch.h"
 #include "tools/ranks.h"
 #include "tools/result.h"
 #include "tools/setup.h"
@@ -216,7 +217,13 @@ enum ring_status tool_cache_load(const char *path, const struct config_overrides
         why = cuda_staleness(cached, n_ranks);
     if (why == NULL)
         return RING_OK;
-    if (recalibrate(why, cached, options, n_ranks, error) != RING_OK) {
+    status = recalibrate(why, cached, options, n_ranks, error);
+    if (status != RING_OK && tool_launch_interrupted(error)) {
+        config_scenario_free(*out);
+        *out = NULL;
+        return status;
+    }
+    if (status != RING_OK) {
         fprintf(stderr, "ringlab: going on with the old figures: %s\n", error->text);
         return RING_OK;
     }

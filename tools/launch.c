@@ -198,13 +198,20 @@ static void reap_orphans(const char *program)
         fclose(children);
 }
 
+static const char interrupted_word[] = "interrupted";
+
+bool tool_launch_interrupted(const struct ring_error *error)
+{
+    return strncmp(error->text, interrupted_word, sizeof interrupted_word - 1) == 0;
+}
+
 static enum ring_status judge(const struct tool_launch_spec *spec, const struct tool_launch_outcome *outcome,
                               struct ring_error *error)
 {
     const char *words = outcome->last_words;
     const char *between = words[0] ? ": " : "";
     if (outcome->interrupted)
-        return ring_fail(error, RING_WORLD, "interrupted (%s)", strsignal(outcome->interrupted));
+        return ring_fail(error, RING_WORLD, "%s (%s)", interrupted_word, strsignal(outcome->interrupted));
     if (outcome->timed_out)
         return ring_fail(error, RING_TIMED_OUT, "%u ranks were not done after %g s and were stopped%s%s",
                          spec->n_ranks, spec->timeout_s, between, words);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/launch.h"
 #include "tools/setup.h"
 #include "tools/simulate.h"
 
@@ -144,7 +145,7 @@ static enum ring_status try_case(struct tool_validation *v, struct tool_attempt 
 
 static bool stops_all(enum ring_status status, const struct ring_error *error)
 {
-    return status == RING_NO_MEMORY || strncmp(error->text, "interrupted", 11) == 0;
+    return status == RING_NO_MEMORY || tool_launch_interrupted(error);
 }
 
 enum ring_status tool_validate_rounds(struct tool_validation *v, struct ring_error *error)
