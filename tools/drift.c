@@ -127,16 +127,16 @@ double tool_drift_recent(struct tool_drift_kind kind, size_t *n, double *age_s)
     double latest[MOST_RATIOS], time_s, ratio, now = now_s();
     size_t size, n_found = 0;
     uint64_t scenario;
-    int length;
     *n = 0;
     *age_s = 0;
     if (!find_paths(path, calibration) || stat(calibration, &info) != 0 ||
         tool_file_read(path, 2 * MAX_BYTES, &text, &size, &ignored) != RING_OK)
         return 1;
     double calibrated_s = (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec;
-    for (const char *at = text;
-         sscanf(at, "%lf %lf %47s %" SCNx64 "%n", &time_s, &ratio, name, &scenario, &length) == 4;
-         at += length) {
+    char *rest = NULL;
+    for (const char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        if (sscanf(line, "%lf %lf %47s %" SCNx64, &time_s, &ratio, name, &scenario) != 4)
+            continue; /* a full disk may have cut it off; those behind it still count */
         bool timely = time_s >= calibrated_s && time_s <= now + 1 && now - time_s <= MAX_AGE_S;
         bool same = kind.scenario != 0 && scenario == kind.scenario;
         if (!timely || same || !is_ratio(ratio) || strcmp(name, kind.name) != 0)

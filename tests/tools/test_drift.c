@@ -110,6 +110,17 @@ static void what_is_no_ratio_of_two_times_does_not_count(void **state)
     expect(recent(0), 1);
 }
 
+static void a_line_cut_off_does_not_hide_those_behind_it(void **state)
+{
+    char text[128];
+    (void)state;
+    leave(calibration, "", 1000);
+    snprintf(text, sizeof text, "1764\n\n%.3f 1.3 look 0\nnonsense\n%.3f 1.1 look 0", (double)time(NULL) - 20,
+             (double)time(NULL) - 10);
+    leave(looks, text, 0);
+    expect(recent(2), 1.2);
+}
+
 static void looks_that_are_noted_are_found_again(void **state)
 {
     (void)state;
@@ -194,6 +205,7 @@ int main(void)
         cmocka_unit_test(looks_older_than_two_minutes_do_not_count),
         cmocka_unit_test(only_the_latest_5_looks_count),
         cmocka_unit_test(what_is_no_ratio_of_two_times_does_not_count),
+        cmocka_unit_test(a_line_cut_off_does_not_hide_those_behind_it),
         cmocka_unit_test(looks_that_are_noted_are_found_again),
         cmocka_unit_test(a_run_counts_for_others_of_its_kind_alone),
         cmocka_unit_test(of_ranks_that_take_turns_the_whole_step_counts),
