@@ -94,6 +94,10 @@ static void become_mpirun(const struct tool_launch_words *words, int said, int f
     const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         signal(signals[i], SIG_DFL);
+    /* With these OpenMP binds every rank to the first cores that it may run on, all ranks to the same. */
+    const char *const binding[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
+    for (size_t i = 0; i < sizeof binding / sizeof *binding; i++)
+        unsetenv(binding[i]);
     int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, STDIN_FILENO);
     dup2(said, STDOUT_FILENO);
