@@ -34,6 +34,13 @@ enum {
 static const char file_name[] = "this-machine.yaml", core_file_name[] = "this-machine-core.yaml",
                   cuda_file_name[] = "this-machine-cuda.yaml";
 
+/* A build for debugging measures itself. */
+#ifdef __OPTIMIZE__
+static const char build[] = "";
+#else
+static const char build[] = ", not optimised";
+#endif
+
 /* One line that is the same exactly as long as the figures can be trusted, but for their age. */
 static void make_stamp(char *out, size_t size)
 {
@@ -41,9 +48,9 @@ static void make_stamp(char *out, size_t size)
     const struct block_kernel *kernel = block_kernel_find(NULL, RING_FP32, 64),
                               *short_kernel = block_kernel_find(NULL, RING_BF16, 64);
     tool_ranks_processor_name(name, sizeof name);
-    snprintf(out, size, "calibration %d, %s, %u processors, %s, bf16 %s", FORMAT, name,
+    snprintf(out, size, "calibration %d, %s, %u processors, %s, bf16 %s%s", FORMAT, name,
              tool_ranks_processors(), kernel == NULL ? "no kernel" : kernel->name,
-             short_kernel == NULL ? "no kernel" : short_kernel->name);
+             short_kernel == NULL ? "no kernel" : short_kernel->name, build);
 }
 
 /* What else runs here is measured as well. The load is that of the last minute, in which the build that made
@@ -157,12 +164,25 @@ static const char *damage(const char *path, const struct ring_error *why_not)
     return config_check(path, &summary, &ignored) == RING_OK ? NULL : "damaged";
 }
 
+/* Two that measure a machine at once would measure each other. */
 static enum ring_status recalibrate(const char *why, const char *path, const struct tool_options *options,
                                     uint32_t n_ranks, struct ring_error *error)
 {
-    fprintf(stderr, "ringlab: this machine's calibration (%s) is %s: measuring it, about %s\n", path, why,
-            tool_ranks_device(options) ? "a minute" : SECONDS " s");
-    return calibrate(options, n_ranks, error);
+    struct stat before = {.st_mtime = 0}, after;
+    bool waited;
+    stat(path, &before);
+    int lock =
+        tool_file_lock(path, "ringlab: another ringlab is measuring this machine: waiting for it", &waited);
+    bool done = waited && stat(path, &after) == 0 && after.st_mtime > before.st_mtime;
+    enum ring_status status = RING_OK;
+    if (!done) {
+        fprintf(stderr, "ringlab: this machine's calibration (%s) is %s: measuring it, about %s\n", path, why,
+                tool_ranks_device(options) ? "a minute" : SECONDS " s");
+        status = calibrate(options, n_ranks, error);
+    }
+    if (lock >= 0)
+        close(lock);
+    return status;
 }
 
 /* The same for CUDA devices: asked of them where they are to be used, and only then. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -160,4 +161,29 @@ enum ring_status tool_file_read(const char *path, size_t max_bytes, char **text,
     *text = buffer;
     *size = used;
     return RING_OK;
+}
+
+int tool_file_lock(const char *path, const char *words, bool *waited)
+{
+    size_t length = strlen(path);
+    char *lock = malloc(length + sizeof ".lock"), *slash;
+    struct ring_error ignored;
+    *waited = false;
+    if (lock == NULL)
+        return -1;
+    memcpy(lock, path, length + 1);
+    slash = strrchr(lock, '/');
+    if (slash != NULL && slash != lock) {
+        *slash = '\0';
+        (void)tool_make_folder(lock, &ignored); /* where it fails, opening does */
+        *slash = '/';
+    }
+    memcpy(lock + length, ".lock", sizeof ".lock");
+    int file = open(lock, O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+    free(lock);
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        fprintf(stderr, "%s\n", words);
+        *waited = flock(file, LOCK_EX) == 0;
+    }
+    return file;
 }

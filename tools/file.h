@@ -5,6 +5,7 @@
 #ifndef TOOL_FILE_H
 #define TOOL_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "engine/status.h"
@@ -33,5 +34,10 @@ enum ring_status tool_make_folder(const char *path, struct ring_error *error);
 /* The whole file as text, freed by the caller. RING_IO; RING_BAD_INPUT if it is larger than max_bytes. */
 enum ring_status tool_file_read(const char *path, size_t max_bytes, char **text, size_t *size,
                                 struct ring_error *error);
+
+/* One holder at a time, of all that use the same path: makes PATH.lock, and the folder, where they are missing,
+ * and waits where somebody has it, after printing `words` to standard error. Returns what the caller closes to
+ * let go, or -1: no lock is to be had there. *waited: somebody else had it before. */
+int tool_file_lock(const char *path, const char *words, bool *waited);
 
 #endif

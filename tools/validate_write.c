@@ -99,7 +99,10 @@ static enum ring_status write_parts(const struct tool_trial *trials, size_t n, F
 {
     struct tool_accuracy accuracy;
     enum ring_status status = tool_accuracy_find(trials, n, false, &accuracy, error);
-    fputs("\nBy part (predicted - measured, mean over ranks, as a share of the measured step):\n\n"
+    fputs("\nBy part (predicted - measured, mean over ranks, as a share of the measured step; of ranks that "
+          "take turns on a core, a predicted block lasts as long as its turns, and a measured one counts "
+          "without "
+          "the others'):\n\n"
           "| part | bias | median of the absolute value |\n|---|--:|--:|\n",
           file);
     for (enum tool_part part = 0; part < TOOL_N_PARTS && status == RING_OK; part++)
@@ -130,11 +133,11 @@ static void write_circumstances(const struct tool_trial *trials, size_t n, const
     if (n_share > 0)
         fprintf(file, "- **Core share** (processor time over time, mean over ranks): mean %.2f, least %.2f\n",
                 share / (double)n_share, least);
-    fprintf(
-        file,
-        "- **Drift** (what blocks were stretched by: a fixed block's time in looks before each run, over its "
-        "calibrated time): mean %.3f, %.3f to %.3f\n",
-        slowdown, fastest, slowest);
+    fprintf(file,
+            "- **Drift** (what blocks were stretched by: what recent runs of the kind took over what was "
+            "predicted for "
+            "them, or looks): mean %.3f, %.3f to %.3f\n",
+            slowdown, fastest, slowest);
     if (c->calibrated[0] != '\0')
         fprintf(file, "- **Predicted from:** %s\n", c->calibrated);
     fprintf(file,

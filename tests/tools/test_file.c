@@ -4,9 +4,11 @@
 #include "tools/file.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/cmocka_all.h"
@@ -155,6 +157,37 @@ static void folders_are_made_with_their_parents(void **state)
     assert_int_equal(rmdir(middle), 0);
 }
 
+/* A child holds the lock and lets it go by ending; before that it has told that it has it. */
+static void a_second_holder_waits_for_the_first(void **state)
+{
+    (void)state;
+    char lock[96], word = 0;
+    bool waited = true;
+    int pipe_ends[2], null = open("/dev/null", O_WRONLY), errors = dup(STDERR_FILENO);
+    assert_int_equal(pipe(pipe_ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool child_waited;
+        int held = tool_file_lock(path, "", &child_waited);
+        word = held >= 0 && !child_waited ? 'y' : 'n';
+        _exit(write(pipe_ends[1], &word, 1) == 1 && usleep(100000) == 0 ? 0 : 1);
+    }
+    assert_int_equal(read(pipe_ends[0], &word, 1), 1);
+    assert_int_equal(word, 'y');
+    dup2(null, STDERR_FILENO);
+    int held = tool_file_lock(path, "somebody has it", &waited);
+    dup2(errors, STDERR_FILENO);
+    assert_true(held >= 0);
+    assert_true(waited);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    int all[] = {held, pipe_ends[0], pipe_ends[1], null, errors};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        close(all[i]);
+    snprintf(lock, sizeof lock, "%s.lock", path);
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(tool_file_lock("/dev/null/x", "", &waited), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +198,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_place_that_is_not_there_is_named, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_full_device_fails_the_commit, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(too_large_a_file_is_refused, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_second_holder_waits_for_the_first, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(folders_are_made_with_their_parents, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
