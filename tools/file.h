@@ -35,9 +35,9 @@ enum ring_status tool_make_folder(const char *path, struct ring_error *error);
 enum ring_status tool_file_read(const char *path, size_t max_bytes, char **text, size_t *size,
                                 struct ring_error *error);
 
-/* One holder at a time, of all that use the same path: makes PATH.lock, and the folder, where they are missing,
- * and waits where somebody has it, after printing `words` to standard error. Returns what the caller closes to
- * let go, or -1: no lock is to be had there. *waited: somebody else had it before. */
+/* One holder at a time, of all that use the same path: makes PATH.lock, and the folder, where they are
+ * missing, and waits where somebody has it, after printing `words` to standard error. Returns what the
+ * caller closes to let go, or -1: no lock is to be had there. *waited: somebody else had it before. */
 int tool_file_lock(const char *path, const char *words, bool *waited);
 
 #endif
