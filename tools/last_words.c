@@ -34,8 +34,21 @@ static bool is_decoration(const char *line)
     return line[strspn(line, "-=* \t")] == '\0';
 }
 
+/* "... noticed that process rank 2 with PID 9 on node host exited on signal 9 (Killed).": newer ones break
+ * it into lines where it gets long. */
+static bool goes_on(const char *death)
+{
+    size_t length = strlen(death);
+    return strstr(death, "noticed that process rank") != NULL && death[length - 1] != '.';
+}
+
 void tool_last_words_of_mpirun(struct tool_last_words *words, const char *line)
 {
+    size_t length = strlen(words->death);
+    if (goes_on(words->death) && !is_decoration(line)) {
+        snprintf(words->death + length, TOOL_LAST_WORDS_LINE - length, " %s", line + strspn(line, " \t"));
+        return;
+    }
     bool death = strstr(line, "noticed that process rank") || strstr(line, "exited on signal");
     char *kept = death ? words->death : words->other;
     if (kept[0] == '\0' && (death || !is_decoration(line)))

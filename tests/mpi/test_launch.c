@@ -161,6 +161,10 @@ static void a_killed_rank_comes_before_those_that_it_left_behind(void **state)
         "rank 1 was killed by signal 9 (Killed); rank 0 waited for rank 1 to take block 2 at hop 2");
     run_shell(KILLED, 20, 0);
     assert_string_equal(error.text, "rank 1 was killed by signal 9 (Killed)");
+    run_shell("echo 'prterun noticed that process rank 1 with PID 22101 on node here exited on' >&2;"
+              "echo 'signal 9 (Killed).' >&2; exit 137",
+              20, 0);
+    assert_string_equal(error.text, "rank 1 was killed by signal 9 (Killed)");
 }
 
 static void progress_is_passed_on_without_its_mark(void **state)
