@@ -23,6 +23,10 @@ enum { EXIT_BAD_INPUT = 1, EXIT_WORLD = 3 }; /* and EXEC_EXIT_USAGE */
 /* How long the parts outside our own waits (MPI's start and end) may take before the process ends itself. */
 enum { MPI_EDGE_TIMEOUT_S = 60 };
 
+/* An abort ends the others, and what they were about to say with them; who is nearest to the trouble may
+ * not have been the first. */
+#define LAST_WORDS_S 0.2
+
 /* The launchers tell each process its number before MPI does: on a usage error one of them speaks. */
 static bool is_first_rank(void)
 {
@@ -173,6 +177,7 @@ static int leave(enum ring_status status, bool failed_alone, bool no_device, con
         fprintf(stderr, "ringlab-rank: %s\n", error->text);
     fflush(NULL);
     if (alone) {
+        exec_nap(LAST_WORDS_S);
         alarm(MPI_EDGE_TIMEOUT_S / 10);
         MPI_Abort(MPI_COMM_WORLD, code);
     }
