@@ -218,8 +218,7 @@ enum ring_status exec_calibrate_costs(struct exec_calibration *c, struct ring_er
         status = time_steps(c, t, buffer, error);
     if (status == RING_OK)
         take_launch_off(c);
-    if (transport && status == RING_OK)
-        exec_transport_close(transport);
+    exec_transport_close(transport);
     exec_memory_free(buffer);
     return status;
 }

@@ -201,8 +201,7 @@ enum ring_status exec_calibrate_hops(struct exec_calibration *c, struct ring_err
     list_hops(c, largest);
     if (status == RING_OK)
         status = time_hops(c, &wire, error);
-    if (wire.transport && status == RING_OK)
-        exec_transport_close(wire.transport);
+    exec_transport_close(wire.transport);
     exec_memory_free(wire.buffers[0]);
     exec_memory_free(wire.buffers[1]);
     return status;

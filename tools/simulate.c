@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/kernels/block.h"
 #include "models/recurrence.h"
 #include "sim/sim.h"
 #include "tools/cache.h"
@@ -145,6 +146,30 @@ static void note_threads(struct tool_result *result, const struct tool_setup *se
             threads, threads);
 }
 
+/* A calibration is of the kernel that `auto` takes; a run may be told to take another. */
+static enum ring_status note_kernel(struct tool_result *result, const struct tool_setup *setup,
+                                    struct ring_error *error)
+{
+    const struct config_scenario *scenario = setup->scenario;
+    const struct model_ring *ring = &setup->ring;
+    const struct ring_problem *p = &scenario->plan.problem;
+    const char *name = scenario->measure.kernel;
+    const struct block_kernel *kernel;
+    uint32_t device = ring->topology->devices[scenario->placement[0]];
+    if (strcmp(name, "auto") == 0 || ring->compute.block_s > 0 ||
+        ring->topology->vertices[device].device->cores == 0)
+        return RING_OK;
+    enum ring_status status = block_kernel_choose(name, p->dtype, p->head_dim, scenario->places.dtype,
+                                                  scenario->places.kernel, &kernel, error);
+    if (status == RING_OK && kernel != block_kernel_find(NULL, p->dtype, p->head_dim))
+        tool_result_note(
+            result,
+            "measure.kernel is %s, and blocks are predicted for the kernel that `auto` takes: a run "
+            "takes another time",
+            kernel->name);
+    return status;
+}
+
 enum ring_status tool_simulate(const struct tool_setup *setup, const char *world, bool with_steps,
                                struct tool_result *result, struct ring_error *error)
 {
@@ -161,6 +186,8 @@ enum ring_status tool_simulate(const struct tool_setup *setup, const char *world
         tool_cache_doubt(result, setup);
     if (status == RING_OK)
         note_threads(result, setup);
+    if (status == RING_OK)
+        status = note_kernel(result, setup, error);
     if (status == RING_OK)
         tool_drift_say(result, setup);
     if (status == RING_OK)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # What tests of a cluster of namespaces need, for them to read in; without it they are skipped, aloud. $RINGLAB_NETCLUSTER
-# is the name of theirs.
+# is the name of theirs, and $netcluster the program. They have a folder, $work, for what commands print (out, err), and
+# leave by way of bad() where something is wrong; cluster and folder go with them.
 skip() { echo "SKIPPED: $1"; exit 77; }
 
 [ "$(id -u)" = 0 ] || skip 'needs root'
@@ -14,3 +15,14 @@ ip -n "$RINGLAB_NETCLUSTER" link add dev here type veth peer name there 2>/dev/n
 can=$?
 ip netns del "$RINGLAB_NETCLUSTER"
 [ $can = 0 ] || skip 'this kernel lacks veth, bridges or htb'
+
+work=$(mktemp -d)
+trap '"$netcluster" down; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
+bad() {
+    echo "FAILED: $1"
+    for printed in "$work/out" "$work/err"; do
+        [ ! -f "$printed" ] || tail -n 20 "$printed"
+    done
+    exit 1
+}

@@ -12,14 +12,6 @@ RINGLAB_NETCLUSTER=ringlab-overlap-$$ # beside a cluster that somebody has up
 export RINGLAB_NETCLUSTER
 . "$here/needs.sh"
 
-work=$(mktemp -d)
-trap '"$netcluster" down; rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-bad() {
-    echo "FAILED: $1"
-    [ ! -f "$work/err" ] || tail -n 20 "$work/err"
-    exit 1
-}
 "$netcluster" up --hosts 2 --rate 1000Mbit --latency 200us --build "$folder" >"$work/err" 2>&1 || bad 'up'
 for progress in poll thread none; do
     "$netcluster" run compare "$here/overlap.yaml" --set progress=$progress --json >"$work/out" 2>"$work/err" ||

@@ -12,15 +12,7 @@ RINGLAB_NETCLUSTER=ringlab-stopped-$$ # beside a cluster that somebody has up
 export RINGLAB_NETCLUSTER
 . "$here/needs.sh"
 
-work=$(mktemp -d)
 out=$work/out
-trap '"$netcluster" down; rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-bad() {
-    echo "FAILED: $1"
-    [ ! -f "$out" ] || tail -n 20 "$out"
-    exit 1
-}
 
 # What runs in the hosts and beside them; of a name, if there is one.
 running() { # [NAME]

@@ -12,15 +12,7 @@ RINGLAB_NETCLUSTER=ringlab-nettest-$$ # beside a cluster that somebody has up
 export RINGLAB_NETCLUSTER
 . "$here/needs.sh"
 
-work=$(mktemp -d)
 out=$work/out
-trap '"$netcluster" down; rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-bad() {
-    echo "FAILED: $1"
-    [ ! -f "$out" ] || tail -n 20 "$out"
-    exit 1
-}
 nothing_left() {
     [ -z "$("$netcluster" list)" ] || bad "$1: namespaces are left"
     [ ! -e "/run/$RINGLAB_NETCLUSTER" ] || bad "$1: its folder is left"

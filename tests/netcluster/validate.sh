@@ -13,14 +13,6 @@ export RINGLAB_NETCLUSTER
 . "$here/needs.sh"
 command -v python3 >/dev/null || skip 'no python3'
 
-work=$(mktemp -d)
-trap '"$netcluster" down; rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM HUP
-bad() {
-    echo "FAILED: $1"
-    tail -n 20 "$work/out" "$work/err"
-    exit 1
-}
 step() { # SECONDS: runs that begin within them
     "$validate" --hosts 3 --rates 1000 --sizes 1 --repeats 1 --build "$folder" --json "$work/runs.json" --seconds "$1" \
         >"$work/out" 2>"$work/err"
